@@ -20,7 +20,7 @@ _MADE_BY = {
 """What makes a number beside the configuration, and the keys of `run` that say it. How long it took says nothing."""
 
 
-def diff_command(given: argparse.Namespace) -> int:
+def diff_command(options: argparse.Namespace) -> int:
     """Compare two run records: configuration, code, versions, processor, engine and numbers.
 
     What differs may lie within what seeds do or beyond it. The spread is the standard deviation over the committed
@@ -28,7 +28,7 @@ def diff_command(given: argparse.Namespace) -> int:
     Exit status: 0 where the numbers are equal or within that, else 1.
     """
     out = console()
-    first, second = read_record(given.first), read_record(given.second)
+    first, second = read_record(options.first), read_record(options.second)
     names = [f"{r['paper']}/{r['experiment']}" for r in (first, second)]
     if names[0] != names[1]:
         out.print(f"two experiments: {names[0]} and {names[1]}")
@@ -98,8 +98,11 @@ def _compared(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[t
             cells = [shown(n[key][0]) if key in n else _ABSENT for n in (ours, theirs)]
             yield *key, *cells, "", "", "in one only"
         elif (a := ours[key][0]) != (b := theirs[key][0]):
-            told, verdict = "", "unknown: fewer than two replicas"
+            spread_text, verdict = "", "unknown: fewer than two replicas"
             if deviation is not None:
                 within = abs(a - b) <= t.ppf(0.975, len(values) - 1) * deviation * math.sqrt(2)
-                told, verdict = f"{shown(deviation)} (n = {len(values)})", f"{'within' if within else 'beyond'} seeds"
-            yield *key, shown(a), shown(b), f"{a - b:+.3g}", told, verdict
+                spread_text, verdict = (
+                    f"{shown(deviation)} (n = {len(values)})",
+                    f"{'within' if within else 'beyond'} seeds",
+                )
+            yield *key, shown(a), shown(b), f"{a - b:+.3g}", spread_text, verdict

@@ -20,35 +20,35 @@ RELATIVE = 1e-5
 """What float32 sums in another order differ by, relatively; of a share, one item besides."""
 
 
-def evaluate_command(given: argparse.Namespace) -> None:
+def evaluate_command(options: argparse.Namespace) -> None:
     """Measure kept weights on the validation and test text with the readable model, beside what their record says.
 
     The exit status is 1 where a number differs from the record's by more than rounding in float32 explains. With
     --text a text of one's own takes the place of the test text, and nothing is compared; a word that the vocabulary
     lacks is read as <unk>.
     """
-    project, experiment = find_experiment(given.tier, given.experiment)
+    project, experiment = find_experiment(options.tier, options.experiment)
     out = console()
     with TemporaryDirectory() as folder:
-        corpus = corpus_file(project, experiment, given.corpus)
-        if given.text:
-            corpus = with_own_test(corpus, given.text, Path(folder) / "own.npz", out.print)
-        training, said, digest = load_trained(project, experiment, given.replica, given.weights, corpus)
+        corpus = corpus_file(project, experiment, options.corpus)
+        if options.text:
+            corpus = with_own_test(corpus, options.text, Path(folder) / "own.npz", out.print)
+        training, reported_at, digest = load_trained(project, experiment, options.replica, options.weights, corpus)
         with out.status("measuring") as status:
             measured = training.measure(status.update)
-    found = {key: value for key, (value, _) in numbers(as_record(measured)).items()}
-    at = ", ".join(f"{unit} {count}" for unit, count in said["at"].items())
-    out.print(f"{experiment.id}, replica {given.replica}, weights of {at} (SHA-256 {digest[:12]}…), readable model")
-    if given.text:
-        rows = [(*key, shown(value)) for key, value in found.items() if key[1] == "test"]
+    values = {key: value for key, (value, _) in numbers(as_record(measured)).items()}
+    at = ", ".join(f"{unit} {count}" for unit, count in reported_at.items())
+    out.print(f"{experiment.id}, replica {options.replica}, weights of {at} (SHA-256 {digest[:12]}…), readable model")
+    if options.text:
+        rows = [(*key, shown(value)) for key, value in values.items() if key[1] == "test"]
         out.print(table(("metric", "split", "measured"), rows))
         return
-    path = project.root / experiment.record_path(given.replica)
-    record = read_record(path, experiment, given.replica) if is_there(path) else None
+    path = project.root / experiment.record_path(options.replica)
+    record = read_record(path, experiment, options.replica) if is_there(path) else None
     if record is None:
-        out.print(table(("metric", "split", "measured"), [(*key, shown(value)) for key, value in found.items()]))
+        out.print(table(("metric", "split", "measured"), [(*key, shown(value)) for key, value in values.items()]))
         raise Failed(f"{path}: no such record; nothing to compare with")
-    rows = list(compared(record, found, measured))
+    rows = list(compared(record, values, measured))
     out.print(table(("metric", "split", "record", "measured", "difference", ""), rows))
     if recorded := record["run"].get("weights_sha256"):
         out.print(f"weights: {'those that the record names' if recorded == digest else 'others than the record names'}")
@@ -64,22 +64,22 @@ def as_record(outcome: Outcome) -> dict[str, Any]:
 
 
 def compared(
-    record: RunRecord, found: dict[tuple[str, str], float], measured: Outcome
+    record: RunRecord, values: dict[tuple[str, str], float], measured: Outcome
 ) -> Iterator[tuple[str, str, str, str, str, str]]:
     """A row a number that was measured: record, measured, difference, and "beyond rounding" where it is."""
     items = {(m["metric"], m["split"]): m["n"] for m in measured.metrics if m["unit"] == "share"}
     for key, (value, _) in numbers(record).items():
-        if key not in found:
+        if key not in values:
             continue
-        difference = found[key] - value
+        difference = values[key] - value
         allowed = RELATIVE * abs(value) + 1 / items[key] if items.get(key) else RELATIVE * max(abs(value), RELATIVE)
-        within = abs(difference) <= allowed or math.isclose(found[key], value, rel_tol=RELATIVE)
-        yield *key, shown(value), shown(found[key]), f"{difference:+.2g}", "" if within else "beyond rounding"
+        within = abs(difference) <= allowed or math.isclose(values[key], value, rel_tol=RELATIVE)
+        yield *key, shown(value), shown(values[key]), f"{difference:+.2g}", "" if within else "beyond rounding"
 
 
 def load_trained(
     project: Project, experiment: Resolved, replica: int, weights: Path | None, corpus: Path | None
-) -> tuple[Any, dict[str, Any], str]:
+) -> tuple[Any, dict[str, int], str]:
     """Make the training of a replica, with the readable model and kept weights in it.
 
     Args:
@@ -90,7 +90,7 @@ def load_trained(
         corpus: The prepared corpus, if the experiment reads one.
 
     Returns:
-        The training, what the weights say of themselves, and their SHA-256.
+        The training, the epoch or step that the weights are of, and their SHA-256.
     """
     if experiment.is_check:
         raise UserError(f"{experiment.id}: is a check, and trains no model")
@@ -101,10 +101,10 @@ def load_trained(
     if not isinstance(training, Learner):
         raise UserError(f"{experiment.id}: the protocol {training.protocol} learns nothing, and keeps no weights")
     path = weights or project.root / experiment.weights_path(replica)
-    said, digest = load_weights(path, experiment, training.model, training.vocabulary_sha256)
+    reported_at, digest = load_weights(path, experiment, training.model, training.vocabulary_sha256)
     training.take_parameters(training.model.state_dict())
     training.model.eval()
-    return training, said, digest
+    return training, reported_at, digest
 
 
 def corpus_file(project: Project, experiment: Resolved, stated: Path | None) -> Path | None:

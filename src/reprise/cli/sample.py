@@ -13,34 +13,36 @@ _MOST = 100_000
 """Symbols that are written at most."""
 
 
-def sample_command(given: argparse.Namespace) -> None:
-    """Let kept weights write: words or characters one after another, each drawn from the model given those before it.
+def sample_command(options: argparse.Namespace) -> None:
+    """Let kept weights write: words or characters one after another, each drawn from the model after those before it.
 
     A model of translation translates --source: by the likeliest word each time, or with --beam N open translations.
     The same seed gives the same text. What is written appears at once.
     """
-    require(given.temperature > 0, f"--temperature {given.temperature:g}: give a number above 0")
-    require(given.top_k is None or given.top_k >= 1, f"--top-k {given.top_k}: give a number of 1 or more")
-    require(given.beam is None or given.beam >= 1, f"--beam {given.beam}: give a number of 1 or more")
-    require(1 <= given.length <= _MOST, f"--length {given.length}: give a number of 1 to {_MOST}")
-    project, experiment = find_experiment(given.tier, given.experiment)
-    corpus = corpus_file(project, experiment, given.corpus)
-    training, _, _ = load_trained(project, experiment, given.replica, given.weights, corpus)
+    require(options.temperature > 0, f"--temperature {options.temperature:g}: give a number above 0")
+    require(options.top_k is None or options.top_k >= 1, f"--top-k {options.top_k}: give a number of 1 or more")
+    require(options.beam is None or options.beam >= 1, f"--beam {options.beam}: give a number of 1 or more")
+    require(1 <= options.length <= _MOST, f"--length {options.length}: give a number of 1 to {_MOST}")
+    project, experiment = find_experiment(options.tier, options.experiment)
+    corpus = corpus_file(project, experiment, options.corpus)
+    training, _, _ = load_trained(project, experiment, options.replica, options.weights, corpus)
     if translates := hasattr(training, "translate"):
-        require(given.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source")
-        print(printable(training.translate(given.source, given.length, given.beam or 1)))
+        require(
+            options.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source"
+        )
+        print(printable(training.translate(options.source, options.length, options.beam or 1)))
         return
-    unfit = next((option for option in ("source", "beam") if getattr(given, option) is not None), None)
+    unfit = next((option for option in ("source", "beam") if getattr(options, option) is not None), None)
     require(unfit is None or translates, f"--{unfit}: {experiment.id} is no model of translation; use --prompt")
     from reprise.data.corpus import Corpus
 
     loaded = Corpus.load(corpus) if corpus else None
     require(loaded is not None, f"{experiment.id}: trains no model of a text; name another experiment")
     text = Text(loaded.vocabulary, loaded.boundaries)
-    start = text.read(given.prompt)
+    start = text.read(options.prompt)
     sys.stdout.write(printable(text.spell(start)))
     before = None
-    for symbol in written(training.next_log_p, start or [text.first], given):
+    for symbol in written(training.next_log_p, start or [text.first], options):
         sys.stdout.write(printable(text.piece(symbol, before is None and not start)))
         sys.stdout.flush()
         before = symbol
@@ -48,7 +50,7 @@ def sample_command(given: argparse.Namespace) -> None:
 
 
 def require(holds: bool, line: str) -> None:
-    """Raise a `UserError` unless what a command was given is sound."""
+    """Raise a `UserError` unless an option is sound."""
     if not holds:
         raise UserError(line)
 
@@ -81,7 +83,7 @@ class Text:
         return blank + self.vocabulary[symbol]
 
 
-def written(next_log_p: Callable[[Any], Any], start: Sequence[int], given: argparse.Namespace) -> Iterator[int]:
+def written(next_log_p: Callable[[Any], Any], start: Sequence[int], options: argparse.Namespace) -> Iterator[int]:
     """Draw one symbol after another, each from p ** (1 / temperature), of the likeliest `top_k` where these are asked.
 
     Symbol t is drawn by number t of the seed's stream, so that the same seed gives the same text.
@@ -92,12 +94,12 @@ def written(next_log_p: Callable[[Any], Any], start: Sequence[int], given: argpa
     from reprise.evaluation.sampling import draw
 
     symbols = list(start)
-    uniform = counters.uniform32(counters.key(given.seed, 0), 0, given.length) / 2.0**32
+    uniform = counters.uniform32(counters.key(options.seed, 0), 0, options.length) / 2.0**32
     with torch.no_grad():
         for number in uniform:
-            log_p = next_log_p(torch.tensor(symbols)).double() / given.temperature
-            if given.top_k is not None and given.top_k < len(log_p):
-                least = log_p.topk(given.top_k).values[-1]
+            log_p = next_log_p(torch.tensor(symbols)).double() / options.temperature
+            if options.top_k is not None and options.top_k < len(log_p):
+                least = log_p.topk(options.top_k).values[-1]
                 log_p[log_p < least] = -torch.inf
             symbols.append(int(draw(torch.softmax(log_p, 0)[None], number[None])[0]))
             yield symbols[-1]

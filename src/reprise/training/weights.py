@@ -54,7 +54,7 @@ def describe(resolved: Resolved, replica: int, vocabulary: str | None, at: Mappi
 
 def load_weights(
     path: Path, resolved: Resolved, model: nn.Module, vocabulary: str | None
-) -> tuple[dict[str, Any], str]:
+) -> tuple[dict[str, int], str]:
     """Read weights into the readable model.
 
     Args:
@@ -64,7 +64,7 @@ def load_weights(
         vocabulary: The SHA-256 of the vocabulary that the corpus has.
 
     Returns:
-        What the file says of itself, and its SHA-256.
+        The epoch or step that the weights are of, and the file's SHA-256.
 
     Raises:
         UserError: There is no such file, or it is damaged or of another model, configuration or vocabulary.
@@ -76,24 +76,23 @@ def load_weights(
     content = read_whole(path)
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
-            said = json.loads((file.metadata() or {})[_KEY])
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-        stated = {key: said[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "at")}
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError, OSError):
+            about = json.loads((file.metadata() or {})[_KEY])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        stated = {key: about[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256")}
+        at = {str(unit): int(count) for unit, count in about["at"].items()}
+    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError, OSError):
         raise UserError(f"{path}: not a whole file of Reprise's weights; {remedy}") from None
     wanted = {"format": FORMAT, "experiment": resolved.id, "config_hash": resolved.config_hash}
     for key, value in (wanted | {"vocabulary_sha256": vocabulary}).items():
         if stated[key] != value:
             raise UserError(f"{path}: key {key}: {stated[key]!r}, not {value!r}; name the weights of this experiment")
     own = model.state_dict()
-    if shapes != {name: tuple(value.shape) for name, value in own.items()}:
+    if {n: value.shape for n, value in tensors.items()} != {n: value.shape for n, value in own.items()}:
         raise UserError(f"{path}: other parameters than the model {resolved.config['model']['name']} has; {remedy}")
-    with safe_open(path, framework="pt", device="cpu") as file:
-        tensors = {name: file.get_tensor(name) for name in own}
     if wrong := [name for name, value in tensors.items() if value.dtype != own[name].dtype or not finite(value)]:
         raise UserError(f"{path}: {wrong[0]} holds other numbers than {own[wrong[0]].dtype}, all finite; {remedy}")
     model.load_state_dict(tensors)
-    return said, hashlib.sha256(content).hexdigest()
+    return at, hashlib.sha256(content).hexdigest()
 
 
 def finite(value: Tensor) -> bool:

@@ -124,6 +124,10 @@ HOSTILE = {
     "folder": lambda path, _: (path.unlink(), path.mkdir()),
     "foreign": lambda path, _: save_file({"a": torch.zeros(2)}, path),
     "foreign with metadata": lambda path, _: save_file({"a": torch.zeros(2)}, path, {"reprise": '{"format": []}'}),
+    "no epoch": lambda path, own: save_file(
+        own, path, {"reprise": json.dumps(json.loads(metadata_of(path)["reprise"]) | {"at": 3})}
+    ),
+    "deep": lambda path, own: save_file(own, path, {"reprise": "[" * 100_000}),
     "renamed": renamed,
     "not finite": lambda path, own: save_file(
         {name: torch.full_like(value, torch.nan) for name, value in own.items()}, path, metadata_of(path)
