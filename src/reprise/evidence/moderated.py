@@ -16,10 +16,10 @@ from scipy import optimize, special
 
 from reprise.evidence.statistics import Spread, pool
 
-_FLOOR = 1e-5
-"""Sample variances are at least this share of their median, as in limma: 0 has no likelihood."""
 _FREEDOMS = np.geomspace(0.5, 1e4, 40)
-"""Where the search for d0 begins: between the neighbours of the likeliest. Beyond the last it is infinite."""
+"""Where the search for d0 begins: between the neighbours of the likeliest. Beyond the last it is infinite; below the
+first, members have nothing in common that one could lend another.
+"""
 _CLEAR = 1e-3
 """A finite d0 is taken where its log likelihood is higher than that of an infinite one by more than this."""
 
@@ -45,21 +45,20 @@ class Prior:
 
 @lru_cache(maxsize=4096)
 def prior(members: tuple[Spread, ...]) -> Prior | None:
-    """The prior of a family from its members' own variances; None where none has one, or most have none to speak of.
+    """The prior of a family from its members' own variances; None where these have nothing in common.
 
-    Where they differ by no more than chance lets them, d0 is infinite and s0^2 their pooled variance.
+    Members whose replicas are all alike are left out: a variance of 0 has no likelihood; where most are such, there is
+    no prior. Where the others differ by no more than chance lets them, d0 is infinite and s0^2 their pooled variance.
     """
-    if not members:
+    varied = [one for one in members if one.variance]
+    if not varied or 2 * len(varied) < len(members):
         return None
-    whole = pool(members)
+    whole = pool(varied)
     pooled, together = whole.freedom, whole.variance
-    middle = float(np.median([one.variance for one in members]))
-    if len(members) < 2:
+    if len(varied) < 2:
         return Prior(together, math.inf, pooled)
-    if middle == 0:
-        return None
-    d = np.array([one.freedom for one in members], dtype=float)
-    s = np.array([max(one.variance, _FLOOR * middle) for one in members])
+    d = np.array([one.freedom for one in varied], dtype=float)
+    s = np.array([one.variance for one in varied])
     fits = [_scale(s, d, freedom) for freedom in _FREEDOMS]
     best = max(range(len(fits)), key=lambda i: fits[i][1])
     half = d / 2
@@ -68,7 +67,9 @@ def prior(members: tuple[Spread, ...]) -> Prior | None:
     known = float(np.sum(fixed + (half - 1) * np.log(s) - half * s / together))
     if best == len(fits) - 1 or fits[best][1] <= known + _CLEAR:
         return Prior(together, math.inf, pooled)
-    low, start, high = np.log(_FREEDOMS[[max(best - 1, 0), best, best + 1]])
+    if best == 0:
+        return None
+    low, start, high = np.log(_FREEDOMS[[best - 1, best, best + 1]])
 
     def slope(log_freedom: float) -> float:  # of the likelihood, at the likeliest scale, by d0
         d0 = math.exp(log_freedom)

@@ -42,7 +42,8 @@ class Distance:
 
     `level`: mean distance of levels in %; `effect`: of the differences of any two rows of one metric, in percentage
     points, None for a single row; `likelihood`: mean log likelihood a row of the paper's numbers, Student's t with the
-    deviation between seeds, None where no deviation is known. `factor`: by what all of ours are multiplied where the
+    deviation between seeds, None where no deviation is known, and `chosen_likelihood` that of the reading as chosen on
+    the same rows. `factor`: by what all of ours are multiplied where the
     unit is in doubt, 1 elsewhere. `chosen`: level of the reading as chosen over the same rows. `each`: distance from
     the paper's number in % of it, row by row, of this reading and of the one as chosen.
     """
@@ -53,6 +54,7 @@ class Distance:
     level: float
     effect: float | None
     likelihood: float | None
+    chosen_likelihood: float | None
     chosen: float
     each: tuple[Mapping[Term, float], Mapping[Term, float]]
     factor: float = 1.0
@@ -88,16 +90,18 @@ def off(each: Mapping[Term, float]) -> tuple[int, float, float | None]:
     return len(each), far, None
 
 
-HEAD = ("setting", "rows", "seeds", "level %", "as chosen %", "effect %", "log likelihood", "factor")
+HEAD = ("setting", "rows", "seeds", "level %", "as chosen %", "effect %", "log likelihood", "as chosen", "factor")
 
 
 def lines(found: Sequence[Distance]) -> list[tuple[str, ...]]:
     """A line of texts a reading, below `HEAD`."""
+    shown = [
+        [_shown(x) for x in (one.level, one.chosen, one.effect, one.likelihood, one.chosen_likelihood)] for one in found
+    ]
     return [
-        (one.reading, str(one.rows), str(one.seeds), *map(_shown, (one.level, one.chosen, one.effect, one.likelihood)),
-         f"{one.factor:.3f}")
-        for one in found
-    ]  # fmt: skip
+        (one.reading, str(one.rows), str(one.seeds), *numbers, f"{one.factor:.3f}")
+        for one, numbers in zip(found, shown, strict=True)
+    ]
 
 
 def _shown(value: float | None) -> str:
@@ -135,9 +139,7 @@ def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: 
     gaps = {row.term: row.ours + shift - row.paper for row in rows}
     pairs = [abs(gaps[a.term] - gaps[b.term]) for a, b in combinations(rows, 2) if a.term.quantity == b.term.quantity]
     known = [
-        float(stats.t.logpdf(gaps[r.term] / scale, r.freedom)) - math.log(scale)
-        for r in rows
-        if r.deviation and (scale := r.deviation * math.sqrt(1 + 1 / r.n))
+        (row, as_chosen) for row, as_chosen in zip(rows, same, strict=True) if row.deviation and as_chosen.deviation
     ]
     return Distance(
         name,
@@ -145,11 +147,22 @@ def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: 
         sum(row.n for row in rows),
         _level(rows, shift),
         100 * sum(pairs) / len(pairs) if pairs else None,
-        sum(known) / len(known) if known else None,
+        _likelihood([row for row, _ in known], shift),
+        _likelihood([row for _, row in known], base),
         _level(same, base),
         (_off(rows, shift), _off(same, base)),
         math.exp(shift),
     )
+
+
+def _likelihood(rows: Sequence[Row], shift: float) -> float | None:
+    """The mean log likelihood of the paper's numbers, whose replicas vary as ours do; None without any row."""
+    scales = [row.deviation * math.sqrt(1 + 1 / row.n) for row in rows]
+    logs = [
+        float(stats.t.logpdf((row.ours + shift - row.paper) / scale, row.freedom)) - math.log(scale)
+        for row, scale in zip(rows, scales, strict=True)
+    ]
+    return sum(logs) / len(logs) if logs else None
 
 
 def _shift(rows: Sequence[Row]) -> float:

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
+from config_helpers import project
+
 from reprise.config.claims import Claim
-from reprise.config.schema import Experiment
+from reprise.config.schema import Experiment, TrainingSection
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.decisions import Verdict
 from reprise.evidence.measure import Measured, measure
@@ -14,6 +17,13 @@ from reprise.evidence.verdicts import decide as decisions
 from reprise.records.resolved import Resolved
 
 QUANTITY = ("perplexity", "test")
+
+
+@cache
+def training(protocol: str) -> TrainingSection:
+    """The settings that a committed experiment has under this protocol."""
+    entries = (entry for paper in project().papers.values() for entry in paper.experiments.values())
+    return next(entry.training for entry in entries if entry.training and entry.training.protocol == protocol)
 
 
 def runs(
@@ -40,7 +50,7 @@ def runs(
     config = {"model": {"name": family, "options": {}}, "data": data, "training": {"protocol": protocol}}
     resolved = Resolved("p", name, "paper", name, len(values), config, {}, None)
     reported = {"metric": quantity[0], "split": quantity[1], "value": paper, "from": "paper Table 1"}
-    entry = {"title": name.upper(), "tiers": {}, "training": {"protocol": protocol}}
+    entry = {"title": name.upper(), "tiers": {}, "training": training(protocol)}
     entry["reported"] = [] if paper is None else [reported | {"unit": paper_unit}]
     replicas = []
     for i, value in enumerate(values):

@@ -82,6 +82,16 @@ def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
     assert spread([value] * n) == Spread(0.0, n - 1)
 
 
+def test_members_without_variance_or_with_nothing_in_common_lend_nothing():
+    some = [Spread(v, 4) for v in (0.5, 1.0, 2.0)]
+    # A member whose replicas are all alike is left out, and more of them than others leave no prior.
+    assert prior((*some, Spread(0.0, 4))) == prior(tuple(some))
+    assert prior((some[0], Spread(0.0, 4), Spread(0.0, 4))) is None
+    assert prior((Spread(0.0, 4),)) is None
+    # Variances over twenty orders of magnitude are likeliest with a d0 of 0.
+    assert prior(tuple(Spread(10.0**k, 9) for k in range(-10, 11, 4))) is None
+
+
 @pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1), (5, 5)])
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_the_interval_of_a_share_has_the_shares_that_the_binomial_test_does_not_refuse(successes, n, level):

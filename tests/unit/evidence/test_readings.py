@@ -1,0 +1,53 @@
+"""How near alternative settings are to a paper's numbers: compared on the rows that both have."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from claims_helpers import QUANTITY, runs
+from config_helpers import experiments, project
+from scipy import stats
+
+from reprise.evidence.readings import CHOSEN, distances
+from reprise.evidence.runs import load_runs
+
+
+def likelihood(paper, families):
+    """The mean log likelihood of the paper's numbers, each beside replicas of one deviation that they share."""
+    logs = [[math.log(x) for x in values] for values in families]
+    freedom = sum(len(values) - 1 for values in logs)
+    variance = sum((len(v) - 1) * stats.tvar(v) for v in logs) / freedom
+    scales = [math.sqrt(variance * (1 + 1 / len(values))) for values in logs]
+    terms = zip(paper, logs, scales, strict=True)
+    return sum(stats.t.logpdf(math.log(p), freedom, sum(v) / len(v), s) for p, v, s in terms) / len(paper)
+
+
+def test_both_likelihoods_rest_on_the_rows_that_the_alternative_has():
+    paper = project().papers["rrntn"]
+    real = load_runs(project(), experiments("paper"))["rrntn"]
+    names = [name for name in ("s-rnn-100", "r-rntn-100-k100", "s-rnn-150") if f"{name}@schedule=rnnlm" in real]
+    assert len(names) == 3
+    chosen, under = ([150.0, 151.5, 149.0], [140.0, 142.0, 139.0], [145.0, 146.0, 143.0]), ([140.0, 141.0, 139.5],) * 2
+    printed = {name: float(paper.experiments[name].reported[0].value) for name in names}
+
+    def made(name, values):
+        return replace(real[name], replicas=runs(name, values).replicas)
+
+    there = {name: made(name, values) for name, values in zip(names, chosen, strict=True)}
+    there |= {f"{n}@schedule=rnnlm": made(f"{n}@schedule=rnnlm", v) for n, v in zip(names[:2], under, strict=True)}
+    found = {one.reading: one for one in distances(paper, there)}
+    other = found["schedule=rnnlm"]
+    assert (found[CHOSEN].rows, other.rows) == (3, 2)
+    assert QUANTITY in {term.quantity for term in other.each[0]}
+    assert other.likelihood == pytest.approx(likelihood([printed[n] for n in names[:2]], under))
+    shared = likelihood([printed[n] for n in names], chosen)
+    assert found[CHOSEN].likelihood == pytest.approx(shared)
+    assert other.chosen_likelihood != pytest.approx(shared)
+    assert other.chosen == pytest.approx(
+        100
+        * sum(
+            math.expm1(abs(math.log(printed[n]) - sum(map(math.log, v)) / 3))
+            for n, v in zip(names[:2], chosen[:2], strict=True)
+        )
+        / 2
+    )
