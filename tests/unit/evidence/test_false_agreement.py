@@ -1,0 +1,136 @@
+"""How often a claim agrees where it is false, and where the paper's numbers are true: drawn with n as in the records.
+
+Replicas of one experiment and the members of its family are drawn anew around given means, times exp of a normal error;
+folds share a difficulty. Run with -s to see the shares, also with the SDs that were observed.
+"""
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from claims_helpers import claim, curves, decide, runs
+from config_helpers import experiments, project
+from scipy import stats
+
+from reprise.config.claims import Claim
+from reprise.evidence.contrasts import statements
+from reprise.evidence.runs import Runs, Table, load_runs
+from reprise.evidence.verdicts import AGREES, EQUIVALENCE_TAIL, TAIL
+from reprise.evidence.verdicts.decide import decide as judge
+
+DRAWS, CENTRE = 500, 100.0
+FOLDS = 0.05  # how far one fold is harder than another
+MOST = 0.05
+"""False agreement is to be no more frequent."""
+KINDS = {
+    "superiority, seeds": ("rrntn", "R1"),
+    "ordering, a mean of several": ("rrntn", "R8"),
+    "non-inferiority, seeds": ("rrntn", "R3"),
+    "trend, seeds": ("rrntn", "R4"),
+    "equivalence, seeds": ("rrntn", "R6"),
+    "gap, seeds": ("rrntn", "R20"),
+    "ordering, folds": ("gso", "G1"),
+    "non-inferiority, folds": ("gso", "G8"),
+    "equivalence, folds": ("gso", "G3-tanh"),
+}
+
+
+@cache
+def recorded(paper: str) -> dict[str, Runs]:
+    return load_runs(project(), experiments("paper"))[paper]
+
+
+def spread_of(of: Runs, quantity) -> float | None:
+    """The SD of the logarithm from replica to replica; None where one replica shows none."""
+    values = [math.log(x) for x in of.combined([(1.0, quantity)]).values()]
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def false_means(given: Claim, names: set[str], table: Table) -> dict[str, float]:
+    """Means at the edge of the claim: no difference, or just the margin that it allows or asks."""
+    means = dict.fromkeys(names, CENTRE)
+    for statement in statements(given) if given.margin else ():
+        test = statement.tests[0]
+        ((low, weight),) = [(term, w) for w, term in statement.plain.weights if w < 0]
+        others = {term: CENTRE for term in test.merged() if term != low}
+        rest = sum(test.merged()[t] * (math.log(x) if test.log else x) for t, x in others.items()) + test.offset
+        edge = -rest / test.merged()[low]
+        means[low.experiment] = math.exp(edge) if test.log else edge
+    return means
+
+
+def drawn(of: Runs, quantity, mean: float, sd: float, difficulty, rng) -> Runs:
+    """The experiment with other numbers of this quantity."""
+    replicas = []
+    for replica in of.finished:
+        factor = math.exp(rng.normal(0.0, sd) + (0.0 if replica.fold is None else difficulty[str(replica.fold)]))
+        replicas.append(replace(replica, metrics={**replica.metrics, quantity: mean * factor}))
+    return replace(of, replicas=replicas)
+
+
+def agreement(paper: str, key: str, means: dict[str, float], own: bool, draws: int) -> float:
+    """The share of draws in which the claim agrees; `own`: each experiment with its own SD, else all with one."""
+    given, there = project().papers[paper].claims[key], recorded(paper)
+    quantity, rng = (given.metric, given.split), np.random.default_rng(7)
+    families = {there[name].family for name in means}
+    members = [of for of in there.values() if of.family in families and of.combined([(1.0, quantity)])]
+    known = [sd for of in members if (sd := spread_of(of, quantity))]
+    pooled = math.sqrt(sum(sd**2 for sd in known) / len(known))
+    agreed = 0
+    for _ in range(draws):
+        difficulty = {str(fold): rng.normal(0.0, FOLDS) for fold in range(5)}
+        table = {
+            of.name: drawn(
+                *(of, quantity, means.get(of.name, CENTRE)),
+                (spread_of(of, quantity) if own else None) or pooled,
+                *(difficulty, rng),
+            )
+            for of in members
+        }
+        agreed += judge(given, Table(table)).answer == AGREES
+    return agreed / draws
+
+
+def names_of(paper: str, key: str) -> set[str]:
+    claims = project().papers[paper].claims
+    return {term.experiment for s in statements(claims[key]) for test in s.tests for _, term in test.weights}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_false_claim_agrees_at_most_as_often_as_its_level_says(kind):
+    paper, key = KINDS[kind]
+    given, names = project().papers[paper].claims[key], names_of(paper, key)
+    false = false_means(given, names, Table(recorded(paper)))
+    share = agreement(paper, key, false, own=False, draws=DRAWS)
+    observed = agreement(paper, key, false, own=True, draws=DRAWS // 5)
+    printed = {name: recorded(paper)[name].reported_in_our_unit((given.metric, given.split)) for name in names}
+    power = "no number" if None in printed.values() else agreement(paper, key, printed, own=True, draws=DRAWS // 5)
+    print(
+        f"\n{kind} ({key}): false agreement {share:.1%}, with SDs as observed {observed:.0%}; paper's effect: {power}"
+    )
+    # An equivalence at its edge has just 5 %, of which 500 draws may have a little more.
+    tail = EQUIVALENCE_TAIL if given.kind == "equivalence" else TAIL
+    assert share <= max(MOST, stats.binom.ppf(0.999, DRAWS, tail) / DRAWS)
+
+
+@pytest.mark.slow
+def test_shares_levels_and_ranks_that_are_false_agree_at_most_as_often():
+    rng, most = np.random.default_rng(11), MOST * DRAWS
+    share = claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_least": 0.5})
+    share = share.model_copy(update={"metric": "accuracy", "split": "train"})
+    level = claim("threshold", level={"experiments": ["a"], "at_most": 100.0})
+    ranks = claim("ordering", ranks={"lower": ["b", "c"], "higher": "a"})
+    agreed = dict.fromkeys(("share", "level", "ranks"), 0)
+    for _ in range(DRAWS):
+        agreed["share"] += decide(share, curves("a", rng.binomial(1, 0.5, 20))).answer == AGREES
+        a, b = rng.normal(100, 3, (2, 10))
+        agreed["level"] += decide(level, runs("a", list(a[:3]))).answer == AGREES
+        # Far above C, and of one distribution with B.
+        there = runs("a", list(a)), runs("b", list(b[:3])), runs("c", [50.0, 51.0, 52.0])
+        agreed["ranks"] += decide(ranks, *there).answer == AGREES
+    print(f"\nfalse agreement in {DRAWS} draws: {agreed}")
+    assert all(count <= most for count in agreed.values()), agreed
+    assert sum(agreed.values()) > 0
