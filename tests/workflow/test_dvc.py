@@ -117,6 +117,7 @@ def test_what_kill_leaves_of_a_record_is_no_part_of_the_records(tmp_path):
 
 def test_metrics_and_plots_by_dvc(fresh):
     """Every figure once, though nothing was drawn or pulled here, and nothing for git to see."""
+    call(fresh, "dvc", "repro", "--single-item", "collect")
     assert "failed" not in call(fresh, "dvc", "plots", "show")
     page = (fresh / "dvc_plots/index.html").read_text()
     drawn = sorted(path.name for path in (fresh / "results/paper/figures").iterdir())

@@ -9,6 +9,8 @@ import pytest
 from project import Project, contents
 from test_pipeline import DRAWN
 
+from reprise.evidence.collect import UNCOMMITTED
+
 pytestmark = pytest.mark.pipeline
 
 DAY = 86400.0
@@ -38,12 +40,12 @@ def fresh(first_run, tmp_path):
 def test_git_has_records_and_tables_but_no_data(fresh):
     assert len(fresh.records()) == 6
     results = fresh.root / "results/quick"
-    made = ("metrics.csv", "curves.csv.gz", "samples.jsonl", "metrics.json", "claims.json")
-    for name in (*made, "figures/digits-curves.svg", "tables/words-perplexity.md"):
+    for name in ("metrics.csv", "claims.json", "figures/digits-curves.svg", "tables/words-perplexity.md"):
         assert (results / name).is_file()
+    for name in (*UNCOMMITTED, "figures/digits-curves.png", "tables/words-perplexity.html"):
+        assert not (results / name).exists()
     absent = ("data", "checkpoints", "logs", "benchmarks", "build", ".snakemake", "results/quick/config")
     assert [name for name in absent if (fresh.root / name).exists()] == []
-    assert not (results / "figures/digits-curves.png").exists()
 
 
 @pytest.mark.parametrize("older", ["records", "any at random"])
@@ -55,7 +57,7 @@ def test_no_age_of_files_trains(fresh, older):
     plan = fresh.plan()
     assert plan.trained == []
     assert plan.jobs.keys() <= {"collect", "claims", *DRAWN}
-    assert "displays_digits" in plan.jobs  # git has no PNG and no PDF
+    assert {"collect", "displays_digits"} <= plan.jobs.keys()  # Git has neither curves nor PNG
 
 
 def test_a_corpus_made_just_now_trains_nothing_and_one_that_is_missing_is_made_for_its_record(fresh):
@@ -76,3 +78,12 @@ def test_what_it_makes_again_comes_out_the_same(fresh, first_run):
     assert run.jobs == {"collect": 1, "claims": 1, **DRAWN}
     assert contents(fresh.root / "results/quick") == contents(first_run[0].root / "results/quick")
     assert not (fresh.root / "data").exists()
+
+
+def test_commands_collect_what_a_clone_lacks(fresh, first_run):
+    """Drawing reads curves and texts; a check compares what the clone has."""
+    for command in (("verify", "--check"), ("render", "digits-curves"), ("render", "--report")):
+        done = fresh.reprise(*command, "--tier", "quick")
+        assert done.returncode == 0, done.stderr
+    made, results = first_run[0].root / "results/quick", fresh.root / "results/quick"
+    assert {n: (results / n).read_bytes() for n in UNCOMMITTED} == {n: (made / n).read_bytes() for n in UNCOMMITTED}

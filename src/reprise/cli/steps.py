@@ -73,12 +73,11 @@ def resolve_command(given: argparse.Namespace) -> None:
 
 def collect_command(given: argparse.Namespace) -> None:
     """Gather the run records of a tier into metrics.csv, curves.csv.gz, samples.jsonl and metrics.json."""
-    from reprise.evidence.collect import collect, counted_by
+    from reprise.evidence.collect import collect_tier
 
     project, experiments = project_and_experiments(given.tier)
     folder = project.root / "results" / project.config.tier
-    preparations = {name: dataset.prepare for name, dataset in project.config.datasets.items()}
-    found, wanted = collect(experiments, project.root, folder, partial(counted_by, preparations=preparations))
+    found, wanted = collect_tier(project, experiments)
     print(f"{folder}: {found} of {wanted} run records collected")
 
 

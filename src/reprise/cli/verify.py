@@ -142,9 +142,13 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
                 raise UserError(
                     f"{folder}: `reprise {' '.join(command)}` fails: {done.stderr.strip().splitlines()[-1]}"
                 )
+        from reprise.evidence.collect import UNCOMMITTED
+
         made = {name for name in _files(again) if drawn or name in _COLLECTED}
         for name in sorted(there | made):
             old, new = folder / name, again / name
+            if name not in there and (name in UNCOMMITTED or name.endswith(".html")):
+                continue  # Git leaves it out
             if not (old.is_file() and new.is_file() and old.read_bytes() == new.read_bytes()):
                 yield name
         for name in ("README.md", str(PLOT)) if readme else ():

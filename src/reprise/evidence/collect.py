@@ -14,12 +14,14 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from reprise.catalogue.datasets import find_preparation
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.wording import fill_in
+from reprise.config.project import Project
 from reprise.evidence.numbers import numbers_of
 from reprise.files import as_csv_text, json_text, write_atomically
 from reprise.records.model import records_of
@@ -29,6 +31,25 @@ from reprise.units import INFINITE
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
 KEYS += ("parameters", "device", "engine", "seconds", "status", "config_hash")
 METRIC_KEYS, CURVE_KEYS = (*KEYS, "counted"), (*KEYS, "axis", "x")
+
+
+UNCOMMITTED = ("curves.csv.gz", "samples.jsonl", "metrics.json")
+"""Files that Git leaves out: they are made from the records in seconds."""
+
+
+def collect_tier(project: Project, experiments: Iterable[Resolved]) -> tuple[int, int]:
+    """Write the four files of a project's tier; see `collect`."""
+    folder = project.root / "results" / project.config.tier
+    preparations = {name: dataset.prepare for name, dataset in project.config.datasets.items()}
+    return collect(experiments, project.root, folder, partial(counted_by, preparations=preparations))
+
+
+def complete(project: Project, experiments: Iterable[Resolved]) -> None:
+    """Collect a tier as a clone has it: with run records and metrics.csv, without the files that Git leaves out."""
+    folder = project.root / "results" / project.config.tier
+    lacking = any(not (folder / name).is_file() for name in UNCOMMITTED)
+    if lacking and (folder / "metrics.csv").is_file() and (folder / "runs").is_dir():
+        collect_tier(project, experiments)
 
 
 def collect(

@@ -24,6 +24,10 @@ OTHERWISE = {
 """Packages and modules that commands import and no stage depends on, and why."""
 
 
+IN_CHECKS = {"claims": {"report", "engines"}}
+"""What a command imports only where `--check` holds committed tables and benchmarks against the records."""
+
+
 STAGES = {name: stage.get("do", stage) for name, stage in load_yaml(ROOT / "dvc.yaml")["stages"].items()}
 
 
@@ -59,7 +63,8 @@ def test_a_stage_depends_on_every_package_that_its_command_imports(stage: str) -
     deps = [dep for dep in STAGES[stage]["deps"] if dep.startswith("src/reprise/")]
     assert all((ROOT / dep).exists() for dep in deps)
     named = {Path(dep).stem for dep in deps}
-    assert reached(stage) - named - OTHERWISE.keys() == set(), "name it in dvc.yaml, or in OTHERWISE with the reason"
+    unnamed = reached(stage) - named - OTHERWISE.keys() - IN_CHECKS.get(stage, set())
+    assert unnamed == set(), "name it in dvc.yaml, or in OTHERWISE with the reason"
     assert named & OTHERWISE.keys() == set()
 
 

@@ -18,6 +18,7 @@ from reprise.config.project import PAPERS, Project
 from reprise.config.resolve import resolve_tier
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.errors import UserError
+from reprise.evidence.collect import complete
 from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.runs import Replica, Runs, trains
 from reprise.records.resolved import FULL, TIERS, Resolved
@@ -240,13 +241,16 @@ def _replicas(rows: pd.DataFrame) -> list[Replica]:
 
 
 def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:
-    """What was collected for the project's tier, by paper; no claims where `reprise verify` did not run.
+    """Load what was collected for the project's tier, by paper; no claims where `reprise verify` did not run.
+
+    What a clone lacks of it is collected first.
 
     Errors: `UserError` where metrics.csv or curves.csv.gz is missing, empty, damaged or lacks a column, and where
     claims.json is damaged.
     """
     tier = project.config.tier
     folder = project.root / "results" / tier
+    complete(project, experiments)
     metrics = read_metrics(folder, tier)
     curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
     claims = read_claims(project.root, tier)
