@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import inspect
 import io
+import logging
 import os
 import re
 import sys
@@ -30,6 +31,7 @@ from reprise.errors import (
     printable,
 )
 from reprise.files import describe_os_error
+from reprise.terminal import start_logging
 
 SHELLS = ("bash", "zsh", "tcsh")
 
@@ -50,7 +52,9 @@ def command_parser(command: str, parser: argparse.ArgumentParser | None = None) 
     parser = parser or Parser(prog=f"reprise {command}")
     parser.description = inspect.getdoc(_function(command))
     parser.epilog = f"example: reprise {command} {EXAMPLES[command]}".rstrip()
-    parser.add_argument("--quiet", action="store_true", help="print no result and no progress, only errors")
+    loud = parser.add_mutually_exclusive_group()
+    loud.add_argument("--quiet", action="store_true", help="print no result and no progress, only errors")
+    loud.add_argument("--verbose", action="store_true", help="print also what is of use in the search for an error")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error; also REPRISE_DEBUG=1")
     for names, how in ARGUMENTS[command]:
         parser.add_argument(*names, **how)
@@ -107,10 +111,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.ExitStack() as stack:
             if options.debug or environment.debug():
                 stack.enter_context(_tracebacks())
-            if options.quiet:  # errors leave as exceptions, and are told outside
+            if options.quiet:
                 nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
                 stack.enter_context(contextlib.redirect_stdout(nothing))
-                stack.enter_context(contextlib.redirect_stderr(nothing))
+            start_logging(logging.ERROR if options.quiet else logging.DEBUG if options.verbose else logging.INFO)
             return _function(command)(options) or 0
     except KeyboardInterrupt:
         # What a training saves at a signal is its own matter.

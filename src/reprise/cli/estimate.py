@@ -9,6 +9,7 @@ from reprise.errors import UserError
 from reprise.estimate.calibration import calibration
 from reprise.estimate.estimates import estimates, hours, summary
 from reprise.records.resolved import Resolved
+from reprise.terminal import STDERR
 
 
 def estimate_command(given: argparse.Namespace) -> None:
@@ -19,7 +20,6 @@ def estimate_command(given: argparse.Namespace) -> None:
     build/estimates.json), as far as their corpora are prepared. Where they are not, what finished replicas took on
     another processor stands in, and is called so.
     """
-    from rich.console import Console
 
     if given.cores < 1:
         raise UserError(f"--cores {given.cores}: give a number of cores above 0")
@@ -29,7 +29,7 @@ def estimate_command(given: argparse.Namespace) -> None:
         if name not in names:
             raise not_in_tier(project.config.tier, "paper or experiment", name, names)
     chosen = [e for e in experiments if not given.name or {e.id, e.paper} & set(given.name)]
-    with Console(stderr=True).status("") as status:
+    with STDERR.status("") as status:
 
         def measured(experiment: Resolved, root: Path) -> tuple[float, float]:
             status.update(f"measuring {experiment.id}")

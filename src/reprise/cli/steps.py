@@ -2,7 +2,7 @@
 
 import argparse
 import json
-import sys
+import logging
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from reprise.config.project import CONFIG, PAPERS, load_project
 from reprise.errors import UserError, known, report_memory
 from reprise.files import require_place, write_if_changed
 
+_LOG = logging.getLogger(__name__)
 RAW = Path("data/raw")
 _LONGEST = 90
 """Characters of a fact that is printed."""
@@ -24,7 +25,7 @@ def fetch_command(given: argparse.Namespace) -> None:
 
     project, mirror = load_project("."), environment.mirror()
     datasets = project.config.datasets
-    say = partial(print, file=sys.stderr, flush=True)
+    say = _LOG.info
     for name in given.dataset:
         if name not in datasets:
             raise UserError(f"{CONFIG}: key datasets: no dataset '{name}'; {known(name, datasets)}")
@@ -66,7 +67,7 @@ def resolve_command(given: argparse.Namespace) -> None:
         write_if_changed(project.root / experiment.config_path(), experiment.to_json())
     for file in sorted((project.root / PAPERS).glob("*.yaml")):
         if file.stem not in project.papers:
-            print(f"{file}: not read, since the key papers of {CONFIG} does not name it", file=sys.stderr)
+            _LOG.warning("%s: not read, since the key papers of %s does not name it", file, CONFIG)
     replicas = sum(e.replicas for e in experiments)
     print(f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} replicas; configuration is sound")
 

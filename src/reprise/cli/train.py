@@ -1,7 +1,7 @@
 """One replica of one experiment."""
 
 import argparse
-import sys
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from reprise.records.record import load_record, write_record
 from reprise.records.resolved import Resolved, read_resolved
 from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
 
+_LOG = logging.getLogger(__name__)
 _MOST_THREADS = 1024
 """More than any machine has cores; torch takes no number of any size."""
 _MOST_REPLICAS = 10_000
@@ -40,7 +41,7 @@ def train_command(given: argparse.Namespace) -> None:
         raise UserError(f"--threads {given.threads}: give a number of 1 to {_MOST_THREADS}")
     if given.replica >= resolved.replicas:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
-        print(f"note: the tier {resolved.tier} has {has}; this record is not collected", file=sys.stderr)
+        _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, has)
     output = given.output or Path(resolved.record_path(given.replica))
     there = given.found / resolved.record_path(given.replica) if given.found else None
     if there is not None and is_there(there):

@@ -1,7 +1,6 @@
 """Raw files from a mirror or from the network, under one checksum: a wrong file is never used."""
 
 import re
-import sys
 import threading
 import time
 import zipfile
@@ -13,13 +12,13 @@ from typing import BinaryIO
 
 import requests
 import urllib3
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from reprise.config.datasets import NamedDataset, RawFile
 from reprise.data.raw import mismatch
 from reprise.errors import UserError, shortened
 from reprise.files import atomic_path, read_whole, write_atomically
+from reprise.terminal import STDERR
 
 _ATTEMPTS = 4
 _LARGEST = 1 << 30  # bytes of a file whose size nobody stated, and of a file in an archive
@@ -195,7 +194,7 @@ class _Transfer(threading.Thread):
             _Wrong: The next attempt would give the same.
         """
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+        bar = Progress(*columns, console=STDERR, transient=True, disable=not STDERR.is_terminal)
         begin, task = time.monotonic(), bar.add_task(label, total=None)
         self.start()
         try:

@@ -9,6 +9,7 @@ import ctypes
 import fcntl
 import functools
 import hashlib
+import logging
 import math
 import mmap
 import os
@@ -16,7 +17,6 @@ import platform
 import shutil
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +29,7 @@ from torch import Tensor
 from reprise.environment import BUILD, build_folder
 from reprise.files import atomic_path, write_atomically
 
+_LOG = logging.getLogger(__name__)
 SOURCES = Path(__file__).parent
 OPTIONS = ("-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 NATIVE = "-march=native"
@@ -116,6 +117,7 @@ def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleN
     A signature gives letters of `KINDS`: that of the result, and those of the arguments.
     """
     path = library(name)
+    _LOG.debug("loading %s", path)
     try:
         loaded = ctypes.CDLL(str(path))
     except OSError as error:  # damaged, or in a folder from which nothing may be run
@@ -147,6 +149,7 @@ def library(name: str) -> Path:
     if not _is_trusted(path):
         with _one_at_a_time(path):
             if not _is_trusted(path):
+                _LOG.debug("compiling %s", path)
                 _close_to_others(path.parent)
                 with atomic_path(path) as temporary:
                     _compile(compiler, source_of(name), temporary)
@@ -223,7 +226,7 @@ def _compile(compiler: list[str], source: Path, target: Path) -> None:
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if result.returncode == 0:
             if not native:
-                print(f"reprise: {compiler[0]} refused {NATIVE}: {source.name} is compiled, slower", file=sys.stderr)
+                _LOG.warning("reprise: %s refused %s: %s is compiled, slower", compiler[0], NATIVE, source.name)
             return
         if result.returncode < 0:  # killed, for want of memory say: what is made without the option would be kept
             break

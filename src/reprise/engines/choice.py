@@ -1,6 +1,6 @@
 """Which engine trains a model: the one that is named, or the fastest that this machine and the model allow."""
 
-import sys
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 from reprise.engines.build import NoCompiler
 from reprise.engines.readable import Readable
 from reprise.errors import UserError
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Choice:
         """The engine called `name` around `model`.
 
         "auto" is the fast engine, and reference where that cannot compute the model or there is no compiler, which
-        stderr then says. Raises UserError for another name, and where the fast engine is asked for by name and cannot
+        the log then says. Raises UserError for another name, and where the fast engine is asked for by name and cannot
         be had.
         """
         if name not in ("auto", *self.names):
@@ -48,7 +50,7 @@ class Choice:
             if name != "auto":
                 message = f"engine: {name}: {missing}; install a C++ compiler or choose engine: reference"
                 raise UserError(message) from missing
-            print(f"reprise: {missing}: training with the readable model in torch, slower", file=sys.stderr)
+            _LOG.warning("reprise: %s: training with the readable model in torch, slower", missing)
             return self.reference(model)
 
     def _unfit(self, model: Any) -> str:

@@ -4,6 +4,7 @@ A replica trains alone, or several train as members of one stack (`reprise.engin
 """
 
 import gc
+import logging
 import platform
 import resource
 import signal
@@ -38,6 +39,7 @@ from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training, report_model
 from reprise.training.weights import describe, save_weights
 
+_LOG = logging.getLogger(__name__)
 CHECKPOINTS = Path("checkpoints")
 # A save of a large model may take seconds: then it is made rarely enough to cost at most a twentieth of the time.
 _WORK_PER_SAVE = 20.0
@@ -142,7 +144,7 @@ def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     torch.cuda.empty_cache()
     left = [job for job in jobs if not is_there(job.output)]
     half = -(-len(left) // 2)
-    print(f"{jobs[0].resolved.id}: out of memory: {half} replicas at a time instead", file=sys.stderr, flush=True)
+    _LOG.warning("%s: out of memory: %d replicas at a time instead", jobs[0].resolved.id, half)
     for some in filter(None, (left[:half], left[half:])):
         _train(some, stacked=True)
     return [load_record(job.output, job.resolved, job.replica) for job in jobs]
@@ -153,7 +155,7 @@ def _train(jobs: Sequence[Job], stacked: bool) -> list[dict[str, Any]]:
     first, device = jobs[0], device_of(jobs[0])
     if stacked:
         name, replica = "stack", -1
-        engine = Stack(device, lambda line: print(f"{first.resolved.id}: {line}", file=sys.stderr, flush=True))
+        engine = Stack(device, lambda line: _LOG.warning("%s: %s", first.resolved.id, line))
     else:
         name, replica = str(first.replica), first.replica
         # Where a stack is the configured engine, what none can train has its own.

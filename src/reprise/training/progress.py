@@ -1,12 +1,14 @@
 """Progress: a bar on a terminal, a plain line now and then elsewhere and in a thread."""
 
-import sys
+import logging
 import threading
 import time
 
-from rich.console import Console
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
+from reprise.terminal import STDERR
+
+_LOG = logging.getLogger(__name__)
 _SECONDS_BETWEEN_LINES = 15.0
 
 
@@ -20,11 +22,10 @@ class TrainingProgress:
         self.title, self.unit, self.total = title, unit, total
         self.last_line = time.monotonic()
         self.bar: Progress | None = None
-        console = Console(stderr=True)
         # Bars of several threads would be written over one another.
-        if console.is_terminal and threading.current_thread() is threading.main_thread():
+        if STDERR.is_terminal and threading.current_thread() is threading.main_thread():
             counted = TextColumn("{task.completed:g}/{task.total}"), TextColumn("{task.fields[note]}")
-            self.bar = Progress(*Progress.get_default_columns(), *counted, TimeElapsedColumn(), console=console)
+            self.bar = Progress(*Progress.get_default_columns(), *counted, TimeElapsedColumn(), console=STDERR)
             self.task = self.bar.add_task(title, total=total, note="")
 
     def update(self, done: float, note: str) -> None:
@@ -40,7 +41,4 @@ class TrainingProgress:
         self.say(f"{self.unit} {done:g} of {self.total}: {note}")
 
     def say(self, text: str) -> None:
-        if self.bar:
-            self.bar.console.print(f"{self.title}: {text}", highlight=False, markup=False)
-        else:
-            print(f"{self.title}: {text}", file=sys.stderr, flush=True)
+        _LOG.info("%s: %s", self.title, text)

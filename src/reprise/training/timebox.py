@@ -1,9 +1,9 @@
 """Trains what is missing, the most valuable first, for as long as there is time; what is not done is saved."""
 
 import errno
+import logging
 import math
 import os
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +19,7 @@ from reprise.records.resolved import Resolved
 from reprise.training.locks import Held
 from reprise.training.loop import Job, run_jobs, stop_signal
 
+_LOG = logging.getLogger(__name__)
 _RESERVE_SECONDS = 3.0
 """Kept of the time for the last save."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -33,7 +34,7 @@ class Log:
 
     def __call__(self, line: str) -> None:
         stamped = f"{datetime.now():%H:%M:%S} {line.rstrip()}"
-        print(stamped, file=sys.stderr, flush=True)
+        _LOG.info(stamped)
         self.path.parent.mkdir(parents=True, exist_ok=True)  # somebody may have tidied up
         with self.path.open("a", encoding="utf-8") as file:
             file.write(stamped + "\n")

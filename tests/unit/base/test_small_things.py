@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import logging
 import math
 import os
 import shlex
@@ -45,6 +46,25 @@ def test_a_file_has_the_mode_of_the_umask_also_where_threads_write(tmp_path):
     finally:
         os.umask(before)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize(
+    ("options", "printed"), [(["--quiet"], "E"), ([], "IWE"), (["--verbose"], "DIWE"), (["--quiet", "--verbose"], None)]
+)
+def test_quiet_and_verbose_set_the_level_of_the_log(monkeypatch, capsys, options, printed):
+    log = logging.getLogger("reprise.any.module")
+
+    def command(_: object) -> None:
+        print("a result")
+        for level, letter in zip((logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR), "DIWE", strict=True):
+            log.log(level, "%s", letter)
+
+    monkeypatch.setattr(cli, "_function", lambda _: command)
+    status = cli.main(["list", *options])
+    shown = capsys.readouterr()
+    assert status == (2 if printed is None else 0)
+    assert printed is None or "".join(shown.err.split()) == printed
+    assert bool(shown.out) == (options in ([], ["--verbose"]))
 
 
 @pytest.mark.parametrize("variable", [True, False])

@@ -67,7 +67,7 @@ def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(monkeyp
     held_to(records[::2], whole[::2])
 
 
-def test_without_room_the_job_is_halved_and_without_any_it_is_refused(monkeypatch, tmp_path, capsys):
+def test_without_room_the_job_is_halved_and_without_any_it_is_refused(monkeypatch, tmp_path, caplog):
     whole, sizes, advance = run_jobs(made(tmp_path / "whole")), [], Stack.advance
 
     def scarce(stack, trainings, room):
@@ -77,11 +77,11 @@ def test_without_room_the_job_is_halved_and_without_any_it_is_refused(monkeypatc
         return advance(stack, trainings)
 
     monkeypatch.setattr(Stack, "advance", partialmethod(scarce, room=2))
-    capsys.readouterr()
+    caplog.clear()
     records = run_jobs(made(tmp_path))
     assert set(sizes) == {3, 2, 1}
     held_to(records, whole)
-    assert capsys.readouterr().err.count("out of memory: 2 replicas at a time instead") == 1
+    assert caplog.text.count("out of memory: 2 replicas at a time instead") == 1
     assert checkpoints(tmp_path) == []
     monkeypatch.setattr(Stack, "advance", partialmethod(scarce, room=0))
     with pytest.raises(UserError, match="more memory than there is"):

@@ -4,7 +4,7 @@ No gradient is derived here: `torch.func.grad_and_value` differentiates the read
 members at once. Every member keeps its own batches, learning rate and schedule; what they share is the step.
 """
 
-import sys
+import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from reprise.engines.stack.optimisers import along
 from reprise.engines.stack.programs import Programs, Tensors
 from reprise.errors import beyond_memory
 
+_LOG = logging.getLogger(__name__)
 _CONTROL = ("rate", "active")
 """Inputs of a step that are no part of the batch."""
 
@@ -39,7 +40,7 @@ class Stack:
 
     def __init__(self, device: torch.device, say: Callable[[str], None] | None = None) -> None:
         self.device = device
-        self.say = say or (lambda line: print(f"reprise: {line}", file=sys.stderr))
+        self.say = say or _LOG.warning
         self.members: list[Member] = []
         self.parameters: Tensors = {}  # (R, ...); a parameter whose rows are gathered has a spare row at its end
         self.kept: dict[str, tuple[Tensor, ...]] = {}  # what the optimiser keeps of each

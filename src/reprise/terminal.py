@@ -1,0 +1,23 @@
+"""What a command says while it works: log records and progress bars, on stderr."""
+
+import logging
+
+from rich.console import Console
+from rich.highlighter import NullHighlighter
+from rich.logging import RichHandler
+
+STDERR = Console(stderr=True)
+"""Bars and records share it, so that a record is printed above a bar and not through it."""
+
+
+def start_logging(level: int) -> None:
+    """Print the package's log records from `level` upwards as plain lines; without INFO there are no bars either."""
+    STDERR.quiet = level > logging.INFO
+    handler: logging.Handler = logging.StreamHandler()
+    if STDERR.is_terminal and not STDERR.quiet:
+        plain = dict.fromkeys(("show_time", "show_level", "show_path"), False)
+        handler = RichHandler(console=STDERR, highlighter=NullHighlighter(), **plain)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    package = logging.getLogger("reprise")
+    package.handlers = [handler]
+    package.setLevel(level)
