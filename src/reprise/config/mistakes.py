@@ -55,8 +55,10 @@ class Places:
         return ".".join(keys)
 
 
-def parse(kind: type[M], content: Any, path: Path, places: Places | None = None, said: Mapping[str, Any] = {}) -> M:
-    """The `content` of a file as a `kind`; UserError where it is none. `said`: keys that the command line gave."""
+def parse(
+    kind: type[M], content: Any, path: Path, places: Places | None = None, overrides: Mapping[str, Any] = {}
+) -> M:
+    """The `content` of a file as a `kind`; UserError where it is none. `overrides`: keys of the command line."""
     try:
         return kind.model_validate(content)
     except ValidationError as error:
@@ -76,13 +78,13 @@ def parse(kind: type[M], content: Any, path: Path, places: Places | None = None,
         key = (places or Places()).of(*keys, missing=first["type"] == "missing") if keys else "(top)"
         more = len({tuple(k) for k, _ in errors if k[: len(keys)] != keys and keys[: len(k)] != k})
         others = f" (and {more} more)" if more else ""
-        where = source(path, keys[0] if keys else "", said)
+        where = source(path, keys[0] if keys else "", overrides)
         raise UserError(f"{where}: key {key}: {_remedy(first, keys, wanted)}{others}") from None
 
 
-def source(path: Path, key: str, said: Mapping[str, Any]) -> str:
-    """Where the value of a key of the file comes from, which the command line may have `said`."""
-    return f"{path} (with --config {key}={said[key]})" if key in said else str(path)
+def source(path: Path, key: str, overrides: Mapping[str, Any]) -> str:
+    """Where the value of a key of the file comes from, which the command line may override."""
+    return f"{path} (with --config {key}={overrides[key]})" if key in overrides else str(path)
 
 
 def unknown_key(name: str, value: Any = "") -> str:
@@ -102,16 +104,16 @@ def _kinds(kind: type[BaseModel]) -> list[type[BaseModel]]:
 
 def _keys(error: Any, content: Any) -> list[str]:
     """pydantic adds the names of union members to the location; only what is really in the file is shown."""
-    found: list[str] = []
+    keys: list[str] = []
     for part in error["loc"]:
         if isinstance(content, Mapping) and part in content or isinstance(content, list) and isinstance(part, int):
             content = content[part]
-            found.append(str(part))
+            keys.append(str(part))
     if error["type"] == "missing":
-        found.append(str(error["loc"][-1]))
+        keys.append(str(error["loc"][-1]))
     if error["type"] == "union_tag_not_found":
-        found.append(NAMES[found[-1]][0])
-    return found
+        keys.append(NAMES[keys[-1]][0])
+    return keys
 
 
 def _remedy(error: Any, keys: list[str], wanted: list[str]) -> str:

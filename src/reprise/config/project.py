@@ -49,12 +49,12 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     pipeline passes on to its jobs what `--config` said.
     """
     root = Path(root)
-    path, said = root / CONFIG, overrides or {}
+    path, overrides = root / CONFIG, overrides or {}
     content = _mapping(load_yaml(path), path)
     if folder := environment.ldc_wsj():
         content["ldc_wsj"] = folder
-    config = parse(Config, {**content, **said}, path, said=said)
-    listed = source(path, "papers", said)
+    config = parse(Config, {**content, **overrides}, path, overrides=overrides)
+    listed = source(path, "papers", overrides)
     papers, places = {}, {}
     for name in config.papers:
         file = root / PAPERS / f"{name}.yaml"

@@ -122,13 +122,13 @@ def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleN
         loaded = ctypes.CDLL(str(path))
     except OSError as error:  # damaged, or in a folder from which nothing may be run
         raise NoCompiler(f"{error}; remove {path}, or name a folder with {BUILD}") from None
-    found = SimpleNamespace()
+    namespace = SimpleNamespace()
     for short, (result, *arguments) in signatures.items():
         function = loaded[prefix + short]
         function.restype = ctypes.c_void_p if result == "p" else KINDS[result]
         function.argtypes = [KINDS[kind] for kind in arguments]
-        setattr(found, short, function)
-    return found
+        setattr(namespace, short, function)
+    return namespace
 
 
 def source_of(name: str) -> Path:

@@ -27,10 +27,10 @@ class ReadableEngine(Readable):
         """What the family's `compute` finds of a batch; "train" makes a step too, by the numbers among the inputs."""
         tensors = {name: value for name, value in batch.items() if isinstance(value, Tensor)}
         with torch.set_grad_enabled(mode == "train"):
-            loss, found = self.compute(self.model, tensors)
+            loss, outputs = self.compute(self.model, tensors)
         if mode == "train":
             self.descend(loss, **{name: value for name, value in batch.items() if name not in tensors})
-        return {name: value.detach() for name, value in found.items()}
+        return {name: value.detach() for name, value in outputs.items()}
 
     def descend(self, loss: Tensor, rate: float, clip_norm: float | None = None) -> None:
         """Make one SGD step on the scalar `loss`; with `clip_norm` the norm of the whole gradient is clipped to it."""
@@ -66,9 +66,9 @@ def by_name(state: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
     return {f"{part}_{i}": value for i, pair in enumerate(state) for part, value in zip("hc", pair, strict=True)}
 
 
-def pairs(found: Mapping[str, Tensor], layers: int) -> tuple[tuple[Tensor, Tensor], ...]:
+def pairs(outputs: Mapping[str, Tensor], layers: int) -> tuple[tuple[Tensor, Tensor], ...]:
     """The inverse of `by_name`."""
-    return tuple((found[f"h_{i}"], found[f"c_{i}"]) for i in range(layers))
+    return tuple((outputs[f"h_{i}"], outputs[f"c_{i}"]) for i in range(layers))
 
 
 def take_state(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:

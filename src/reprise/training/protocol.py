@@ -54,7 +54,7 @@ class Training(ABC):
     vocabulary_sha256: str | None = None
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine):
-        self.config, self.seed, self.path, self.asked = config, seed, corpus, engine
+        self.config, self.seed, self.path, self.chosen = config, seed, corpus, engine
         self.protocol, self.options = config["training"]["protocol"], config["training"]["options"]
         self.prepare()
 
@@ -181,10 +181,10 @@ class Learner(Training):
         """Takes the model, whose first weights are in float32, and the engine that `choose` has for it."""
         self.model = model.to(dtype=self.dtype)
         self.parameters = sum(p.numel() for p in model.parameters())
-        if isinstance(self.asked, Stack):
-            self.kernel = join(self.asked, self.protocol, model, self.options)
+        if isinstance(self.chosen, Stack):
+            self.kernel = join(self.chosen, self.protocol, model, self.options)
         else:
-            self.kernel = choose(self.asked, model)
+            self.kernel = choose(self.chosen, model)
         self.engine = self.kernel.name
 
     def descend_by(self, optimiser: Callable[[Iterable[nn.Parameter]], Any]) -> None:

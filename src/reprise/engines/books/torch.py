@@ -93,7 +93,7 @@ class Recurrence:
         self.gates, self.d_gates = new(T, B, 4 * n), new(T, B, 4 * n)
         self.h, self.c, self.phi_c, self.by_c = new(T + 1, B, n), new(T + 1, B, n), new(T, B, n), new(T, B, n)
         # Views of every step are made once: of small tensors they cost as much as what is computed with them.
-        self.there = _by_step(
+        self.steps = _by_step(
             self.gates,
             self.gates[..., : 3 * n],
             *self.gates.split(n, -1),
@@ -106,7 +106,7 @@ class Recurrence:
     def forward(self, U: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         """With U (4n, n), h(0) and c(0), (B, n) each: the last h and c. The gates are finished in place."""
         self.h[0], self.c[0] = h, c
-        for all_four, i_f_o, i, f, o, g, phi_c, before, after, c_before, c_after in self.there:
+        for all_four, i_f_o, i, f, o, g, phi_c, before, after, c_before, c_after in self.steps:
             all_four += self.linear(before, U, None)
             i_f_o.sigmoid_()
             self.phi(g, out=g)

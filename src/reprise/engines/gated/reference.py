@@ -47,9 +47,9 @@ class GatedWindows:
 
     def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
         state = {f"state_{i}": s for i, s in enumerate(self.state)}
-        found = self.ask(mode, **self.lists(x), y=y, **state, **more)
-        self.state = tuple(found[name] for name in state)
-        return float(found["nats"])
+        outputs = self.ask(mode, **self.lists(x), y=y, **state, **more)
+        self.state = tuple(outputs[name] for name in state)
+        return float(outputs["nats"])
 
     def lists(self, x: Tensor) -> dict[str, Tensor]:
         """Words x (T, B) as the model reads them."""
@@ -61,9 +61,9 @@ class GatedWindows:
         masks = (batch["mask_E"], batch["mask_H"]) if "mask_E" in batch else None
         logits, after = self.forward(model, batch["x"], state, masks)
         nats = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
-        found = {"nats": nats} | {f"state_{i}": s for i, s in enumerate(after)}
+        outputs = {"nats": nats} | {f"state_{i}": s for i, s in enumerate(after)}
         reduction = self.options.get("reduction", "sum-steps")
-        return nats * share_of_one_word(reduction, *y.shape), found
+        return nats * share_of_one_word(reduction, *y.shape), outputs
 
 
 class ReferenceEngine(GatedWindows, ReadableEngine):

@@ -27,14 +27,14 @@ def terms(m: SymbolModel) -> dict[str, Tensor]:
     """
     if isinstance(m, GSO):  # (9)
         D = m.f[None] if m.D is None else m.D.T + m.f
-        found = {"A": m.A, "B": m.B.T, "C": m.C, "D": D} | ({} if m.E is None else {"W": m.E})
+        inner = {"A": m.A, "B": m.B.T, "C": m.C, "D": D} | ({} if m.E is None else {"W": m.E})
     elif isinstance(m, FirstOrder):  # (3)
-        found = {"W": m.W, "D": m.U.T + m.b}
+        inner = {"W": m.W, "D": m.U.T + m.b}
     elif m.form == "simple":  # (7)
-        found = {"W": m.W, "S": m.U.T, "D": m.b[None]}
+        inner = {"W": m.W, "S": m.U.T, "D": m.b[None]}
     else:  # (8)
-        found = {"W": m.W, "S": m.alpha * m.U.T + m.beta_2, "D": m.beta_1 * m.U.T + m.b}
-    return found | {"V": m.V, "c": m.c}
+        inner = {"W": m.W, "S": m.alpha * m.U.T + m.beta_2, "D": m.beta_1 * m.U.T + m.b}
+    return inner | {"V": m.V, "c": m.c}
 
 
 class FusedEngine:
@@ -60,11 +60,11 @@ class FusedEngine:
     @torch.enable_grad()
     def train(self, batch: PackedBatch, reduction: str) -> float:
         """See `ReferenceEngine`; autograd goes from the terms to the parameters."""
-        found, parameters = terms(self.model), list(self.model.parameters())
-        now = Parameters(**{name: term.detach().contiguous() for name, term in found.items()})
+        by_name, parameters = terms(self.model), list(self.model.parameters())
+        now = Parameters(**{name: term.detach().contiguous() for name, term in by_name.items()})
         by_term = Parameters(**{name: torch.empty_like(term) for name, term in now.values.items()})
         loss = self.library.packed_train(self.packed, now, by_term, self._batch(batch, batch.shares(reduction)))
-        gradients = torch.autograd.grad(list(found.values()), parameters, list(by_term.values.values()))
+        gradients = torch.autograd.grad(list(by_name.values()), parameters, list(by_term.values.values()))
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient.contiguous()
         return loss

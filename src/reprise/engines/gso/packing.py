@@ -36,15 +36,15 @@ class PackedBatch:
         return np.searchsorted(-self.active, -np.arange(self.active[0]), side="left").astype(np.int64)
 
     @property
-    def there(self) -> np.ndarray:
+    def filled(self) -> np.ndarray:
         """(steps, lines) bool: true where a line still goes on; in row-major order these are the rows."""
         return np.arange(self.active[0]) < self.active[:, None]
 
     def padded(self, rows: np.ndarray) -> np.ndarray:
         """What the rows have, (steps, lines) int64; 0 where a line is over."""
-        there = self.there
-        padded = np.zeros(there.shape, np.int64)
-        padded[there] = rows
+        filled = self.filled
+        padded = np.zeros(filled.shape, np.int64)
+        padded[filled] = rows
         return padded
 
     def shares(self, reduction: str) -> np.ndarray:

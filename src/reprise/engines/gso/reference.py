@@ -17,25 +17,25 @@ class ReferenceEngine(Readable):
 
         `reduction` as in `PackedBatch.shares`.
         """
-        losses, _, there = self._losses(batch)
+        losses, _, filled = self._losses(batch)
         shares = torch.from_numpy(batch.shares(reduction)).to(losses)  # (lines,)
         self.model.zero_grad(set_to_none=True)
-        (losses * shares)[there].sum().backward()
+        (losses * shares)[filled].sum().backward()
         for parameter in self.model.parameters():
             if parameter.grad is None:  # a batch of one step uses no matrix between states
                 parameter.grad = torch.zeros_like(parameter)
-        return losses.detach()[there].sum(dtype=torch.float64).item()
+        return losses.detach()[filled].sum(dtype=torch.float64).item()
 
     @torch.no_grad()
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
         """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
-        losses, best, there = self._losses(batch)
-        return losses[there].cpu().numpy(), best[there].cpu().numpy().astype(np.int32)
+        losses, best, filled = self._losses(batch)
+        return losses[filled].cpu().numpy(), best[filled].cpu().numpy().astype(np.int32)
 
     def _losses(self, batch: PackedBatch) -> tuple[Tensor, Tensor, Tensor]:
         """Nats, the most probable symbol, and whether the line goes on, (T, lines) each; what is over means nothing."""
-        parts = batch.padded(batch.inputs), batch.padded(batch.targets), batch.there
-        x, y, there = (torch.from_numpy(part).to(self.model.c.device) for part in parts)
+        parts = batch.padded(batch.inputs), batch.padded(batch.targets), batch.filled
+        x, y, filled = (torch.from_numpy(part).to(self.model.c.device) for part in parts)
         logits = self.model(x)  # (T, lines, V)
         losses = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")
-        return losses.view(x.shape), logits.argmax(2), there
+        return losses.view(x.shape), logits.argmax(2), filled

@@ -38,10 +38,10 @@ class WordsInWindows:
         self.state = self.zeros(batch)
 
     def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
-        found = self.ask(mode, **self.lists(x), y=y, **by_name(self.state or ()), **more)
+        outputs = self.ask(mode, **self.lists(x), y=y, **by_name(self.state or ()), **more)
         if self.state is not None:
-            self.state = pairs(found, len(self.state))
-        return float(found["nats"])
+            self.state = pairs(outputs, len(self.state))
+        return float(outputs["nats"])
 
     def lists(self, x: Tensor) -> dict[str, Tensor]:
         """Words x (T, B) as the model reads them."""

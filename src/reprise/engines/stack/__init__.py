@@ -25,7 +25,7 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
     clip = Clip(clip_norm) if clip_norm else None
     match protocol:
         case "final-digit":
-            return PalindromeMember(stack, model, Adam(), Clip(clip_norm, beside=1e-6))  # as torch clips
+            return PalindromeMember(stack, model, Adam(), Clip(clip_norm, epsilon=1e-6))  # as torch clips
         case "character-windows":
             first = FIRST_MEAN_SQUARES[options["mean_square_start"]]
             rms = RMSProp(options["decay"], 0.0, inside=options["epsilon"], first=first)

@@ -62,9 +62,11 @@ class Lockstep:
         try:
             while waiting:
                 requests = [self._resume(thread, reply) for thread, reply in zip(waiting, replies, strict=True)]
-                asked = [(thread, given) for thread, given in zip(waiting, requests, strict=True) if not thread.ended]
-                waiting = [thread for thread, _ in asked]
-                replies = self.answer([given for _, given in asked]) if asked else []
+                unanswered = [
+                    (thread, request) for thread, request in zip(waiting, requests, strict=True) if not thread.ended
+                ]
+                waiting = [thread for thread, _ in unanswered]
+                replies = self.answer([request for _, request in unanswered]) if unanswered else []
         finally:
             for thread in threads:
                 if not thread.ended:

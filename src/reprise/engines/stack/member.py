@@ -68,9 +68,9 @@ class Member(ABC):
 
     def collate(self, batches: Sequence[Tensors]) -> Tensors:
         """One member's inputs beside the other's, (R, ...), filled up to the largest."""
-        return {name: self._beside(name, [batch[name] for batch in batches]) for name in batches[0]}
+        return {name: self._pad_together(name, [batch[name] for batch in batches]) for name in batches[0]}
 
-    def _beside(self, name: str, values: Sequence[Tensor]) -> Tensor:
+    def _pad_together(self, name: str, values: Sequence[Tensor]) -> Tensor:
         shape = np.max([tuple(value.shape) for value in values], axis=0, initial=0).astype(int).tolist()
         if len(shape) > 1:
             shape[0] = -(-shape[0] // self.multiple) * self.multiple
@@ -78,10 +78,10 @@ class Member(ABC):
             values = [value.cpu() for value in values]
         if all(list(value.shape) == shape for value in values):
             return torch.stack(list(values))
-        beside = values[0].new_full((len(values), *shape), self.fill.get(name, 0))
-        for slot, value in zip(beside, values, strict=True):
+        padded = values[0].new_full((len(values), *shape), self.fill.get(name, 0))
+        for slot, value in zip(padded, values, strict=True):
             slot[tuple(slice(n) for n in value.shape)] = value
-        return beside
+        return padded
 
     def answer(self, mode: str, batches: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
         """What each slot's batch gives: states where they were computed, all else on the CPU."""
@@ -90,26 +90,26 @@ class Member(ABC):
         some = next(iter(tensors.values()))
         inputs = self.collate([tensors.get(slot, some) for slot in range(len(self.stack.members))])
         inputs = {name: value.to(self.stack.device, non_blocking=True) for name, value in inputs.items()}
-        found = self.stack.run(mode, inputs, rates)
-        found = {name: value if name.startswith(_STATES) else value.cpu() for name, value in found.items()}
-        return {slot: {name: value[slot] for name, value in found.items()} for slot in batches}
+        outputs = self.stack.run(mode, inputs, rates)
+        outputs = {name: value if name.startswith(_STATES) else value.cpu() for name, value in outputs.items()}
+        return {slot: {name: value[slot] for name, value in outputs.items()} for slot in batches}
 
     def update(self, *batch: Any) -> Any:
-        """One update on a batch, of which the learning rate comes last: what is `told` of it, before the update."""
-        *given, rate = batch
-        return self.told(self.ask("train", **self.inputs(*given), rate=rate), *given)
+        """Make one update on a batch, of which the learning rate comes last; return its summary before the update."""
+        *tensors, rate = batch
+        return self.summarize(self.ask("train", **self.inputs(*tensors), rate=rate), *tensors)
 
     def read(self, *batch: Any) -> Any:
-        """The same without an update, and without a rate."""
-        return self.told(self.ask("read", **self.inputs(*batch)), *batch)
+        """Return the summary of a batch without an update, and without a rate."""
+        return self.summarize(self.ask("read", **self.inputs(*batch)), *batch)
 
     def inputs(self, x: Tensor, y: Tensor) -> Tensors:
         """A batch of the protocol's as tensors."""
         return {"x": x, "y": y}
 
-    def told(self, found: Tensors, *batch: Any) -> Any:
-        """What the protocol is told of what was found: by default the loss in nats."""
-        return float(found["nats"])
+    def summarize(self, outputs: Tensors, *batch: Any) -> Any:
+        """Return what the protocol reads of the outputs of `compute` on a batch: by default the loss in nats."""
+        return float(outputs["nats"])
 
     def ask(self, mode: str, **batch: Any) -> Any:
         """What `answer` makes of this member's batch; waits for the other members."""
@@ -151,7 +151,7 @@ def distinct(words: np.ndarray, limit: int, room: int = 0) -> tuple[Tensor, Tens
     """The distinct numbers in `words` (...), filled up with -1 to as many as there can be below `limit`, in so many
     words or in `room`; and for each of the words the place of its number, (...).
     """
-    found, places = np.unique(words, return_inverse=True)
+    numbers, places = np.unique(words, return_inverse=True)
     rows = np.full(min(max(words.size, room), limit), -1, np.int64)
-    rows[: len(found)] = found
+    rows[: len(numbers)] = numbers
     return torch.from_numpy(rows), torch.from_numpy(places.reshape(words.shape).astype(np.int64))

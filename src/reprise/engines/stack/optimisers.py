@@ -53,8 +53,8 @@ class Adam:
         size, root = along(rate / (1 - self.beta_1**step), p), along((1 - self.beta_2**step).sqrt(), p)
         m = torch.lerp(kept[0], g, 1 - self.beta_1)
         v = (self.beta_2 * kept[1]).addcmul_(g, g, value=1 - self.beta_2)
-        beside = v.sqrt().div_(root).add_(self.epsilon)
-        return torch.addcmul(p, size, m / beside, value=-1), (m, v)
+        denominator = v.sqrt().div_(root).add_(self.epsilon)
+        return torch.addcmul(p, size, m / denominator, value=-1), (m, v)
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,16 @@ Optimiser = SGD | Adam | RMSProp
 
 @dataclass(frozen=True)
 class Clip:
-    """Gradients of a member whose common norm is above `norm` are shortened by one factor, norm / (theirs + `beside`).
+    """Gradients of a member whose common norm is above `norm` are shortened by one factor, norm / (theirs + `epsilon`).
 
-    `beside` is 1e-6 in `torch.nn.utils.clip_grad_norm_`, which document 002's palindromes are clipped by.
+    `epsilon` is 1e-6 in `torch.nn.utils.clip_grad_norm_`, which document 002's palindromes are clipped by.
     """
 
     norm: float
-    beside: float = 0.0
+    epsilon: float = 0.0
 
     def factors(self, gradients: Sequence[Tensor]) -> Tensor:
         """Gradients (R, ...) -> (R,), float64. The norm is summed in float64: a float32 sum of millions is wrong."""
         norms = [torch.linalg.vector_norm(g.flatten(1), dim=1, dtype=torch.float64) for g in gradients]
-        norm = torch.linalg.vector_norm(torch.stack(norms), dim=0) + self.beside
+        norm = torch.linalg.vector_norm(torch.stack(norms), dim=0) + self.epsilon
         return torch.where(norm > self.norm, self.norm / norm, torch.ones_like(norm))

@@ -27,10 +27,10 @@ class Ragged(Member):
         """See `Member`."""
         return tuple(sorted(name for name, value in batch.items() if isinstance(value, Tensor)))
 
-    def nats(self, logits: Tensor, y: Tensor, there: Tensor) -> Tensor:
-        """-log p of each target y (...), by logits (..., V), in nats; 0 where it is not there."""
+    def nats(self, logits: Tensor, y: Tensor, filled: Tensor) -> Tensor:
+        """-log p of each target y (...), by logits (..., V), in nats; 0 where it is not `filled`."""
         nats = functional.cross_entropy(logits.flatten(0, -2), y.flatten(), reduction="none").view(y.shape)
-        return torch.where(there, nats, torch.zeros_like(nats))
+        return torch.where(filled, nats, torch.zeros_like(nats))
 
     def listed(self, words: Tensor, table: str) -> tuple[Tensor, Tensor]:
         """The rows of a table that words (T, B) read, as many as a stack can bring together, and their places."""
@@ -45,22 +45,22 @@ class LineMember(Ragged):
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`: nats of each symbol (T, lines), the most probable symbols, and nats of all."""
         logits = model(batch["x"])  # (T, lines, V)
-        each = self.nats(logits, batch["y"], batch["there"])
-        found = {"nats": each.sum(dtype=torch.float64), "each": each, "best": logits.argmax(2)}
-        return (each * batch["share"]).sum(), found
+        each = self.nats(logits, batch["y"], batch["filled"])
+        outputs = {"nats": each.sum(dtype=torch.float64), "each": each, "best": logits.argmax(2)}
+        return (each * batch["share"]).sum(), outputs
 
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
         """As the reference engine."""
         inputs = self.inputs(batch, "mean-tokens")
-        found, there = self.ask("read", **inputs), inputs["there"]
-        each, best = (found[name][: there.shape[0], : there.shape[1]][there] for name in ("each", "best"))
+        outputs, filled = self.ask("read", **inputs), inputs["filled"]
+        each, best = (outputs[name][: filled.shape[0], : filled.shape[1]][filled] for name in ("each", "best"))
         return each.numpy(), best.numpy().astype(np.int32)
 
     def inputs(self, batch: PackedBatch, reduction: str) -> Tensors:
-        """Symbols, targets, what each counts and whether it is there, (T, lines) each: packed rows are row by row."""
-        x, y, there = map(torch.from_numpy, (batch.padded(batch.inputs), batch.padded(batch.targets), batch.there))
+        """Symbols, targets, what each counts and whether it is filled, (T, lines) each: packed rows are row by row."""
+        x, y, filled = map(torch.from_numpy, (batch.padded(batch.inputs), batch.padded(batch.targets), batch.filled))
         shares = torch.from_numpy(batch.shares(reduction)).to(self.readable.model.c.dtype)
-        return {"there": there, "share": shares * there, "x": x, "y": y}
+        return {"filled": filled, "share": shares * filled, "x": x, "y": y}
 
 
 class SentenceMember(Ragged):
@@ -94,10 +94,10 @@ class SentenceMember(Ragged):
         batch = {"words": places, "present": present, "y": classes, "item": item, "count": torch.tensor(len(y))}
         return batch | {"rows": rows}
 
-    def told(self, found: Tensors, words: Tensor, present: Tensor, y: Tensor) -> tuple[float, Tensor]:
+    def summarize(self, outputs: Tensors, words: Tensor, present: Tensor, y: Tensor) -> tuple[float, Tensor]:
         """See `Member`: the mean loss in nats, and the likeliest classes (n,)."""
         item = self._item(present, y)
-        return float(found["nats"]) / len(y), found["best"][tuple(slice(n) for n in item.shape)][item]
+        return float(outputs["nats"]) / len(y), outputs["best"][tuple(slice(n) for n in item.shape)][item]
 
     def _item(self, present: Tensor, y: Tensor) -> Tensor:
         """Where there is something to classify."""
@@ -112,16 +112,16 @@ class TranslationMember(Ragged):
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`: a pair counts as one (26)."""
         logits = model(batch["source"], batch["lengths"], batch["before"])
-        nats = self.nats(logits, batch["y"], batch["there"]).sum()
+        nats = self.nats(logits, batch["y"], batch["filled"]).sum()
         return nats / batch["pairs"], {"nats": nats}
 
     def inputs(self, batch: Any) -> Tensors:
         """A `PairBatch`, its targets where they stand among the words, (U, B)."""
-        y, there = torch.zeros_like(batch.before), torch.zeros_like(batch.before, dtype=torch.bool)
-        y.view(-1)[batch.places], there.view(-1)[batch.places] = batch.targets, True
+        y, filled = torch.zeros_like(batch.before), torch.zeros_like(batch.before, dtype=torch.bool)
+        y.view(-1)[batch.places], filled.view(-1)[batch.places] = batch.targets, True
         pairs = torch.tensor(len(batch.lengths))
-        found = {"lengths": batch.lengths, "before": batch.before, "y": y, "there": there, "pairs": pairs}
-        found["rows"], found["source"] = self.listed(batch.source, "E_x")
+        inputs = {"lengths": batch.lengths, "before": batch.before, "y": y, "filled": filled, "pairs": pairs}
+        inputs["rows"], inputs["source"] = self.listed(batch.source, "E_x")
         if self.readable.model.context:  # else the words before are not read
-            found["rows_before"], found["before"] = self.listed(batch.before, "E_y")
-        return found
+            inputs["rows_before"], inputs["before"] = self.listed(batch.before, "E_y")
+        return inputs

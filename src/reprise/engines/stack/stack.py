@@ -126,9 +126,9 @@ class Stack:
                 groups.setdefault((mode, member.signature(batch)), []).append(i)
             answers: list[Any] = [None] * len(requests)
             for (mode, _), numbers in groups.items():
-                found = self.members[0].answer(mode, {slots[i]: requests[i][2] for i in numbers})
+                outputs = self.members[0].answer(mode, {slots[i]: requests[i][2] for i in numbers})
                 for i in numbers:
-                    answers[i] = found[slots[i]]
+                    answers[i] = outputs[slots[i]]
             return answers
         except (RuntimeError, MemoryError) as error:
             if beyond_memory(error):
@@ -175,7 +175,7 @@ class Stack:
         batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
         active, rate = inputs.get("active"), inputs["rate"]
         before, first = self._gathered(batch), self.members[0]
-        gradients, (_, found) = vmap(grad_and_value(first.loss, has_aux=True))(before, batch)
+        gradients, (_, outputs) = vmap(grad_and_value(first.loss, has_aux=True))(before, batch)
         with torch.no_grad():
             if first.clip is not None:
                 factors = first.clip.factors(list(gradients.values()))
@@ -195,7 +195,7 @@ class Stack:
                         table.copy_(after)
                     else:
                         put_rows(table, rows, after)
-        return found
+        return outputs
 
     def _gathered(self, batch: Tensors) -> Tensors:
         """All parameters, of those with rows the ones that the batch names, (R, N, ...)."""

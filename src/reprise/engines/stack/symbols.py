@@ -20,9 +20,9 @@ class PalindromeMember(Member):
         loss = functional.cross_entropy(logits, batch["y"])
         return loss, {"nats": loss, "right": (logits.argmax(1) == batch["y"]).sum()}
 
-    def told(self, found: Tensors, *batch: Tensor) -> tuple[float, int]:
+    def summarize(self, outputs: Tensors, *batch: Tensor) -> tuple[float, int]:
         """See `Member`: the mean loss in nats, and how many are right."""
-        return float(found["nats"]), int(found["right"])
+        return float(outputs["nats"]), int(outputs["right"])
 
 
 class BookMember(Member):
@@ -38,9 +38,9 @@ class BookMember(Member):
         """See `Member`."""
         return {"x": x, "y": y} | by_name(state)
 
-    def told(self, found: Tensors, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
+    def summarize(self, outputs: Tensors, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
         """See `Member`: the mean loss in nats, and the last state."""
-        return float(found["nats"]), pairs(found, len(state))
+        return float(outputs["nats"]), pairs(outputs, len(state))
 
 
 class RecallMember(Ragged):

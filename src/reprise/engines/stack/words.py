@@ -90,11 +90,11 @@ class SubsequenceMember(Member):
                 inputs["x"] = x[begin:end].expand(R, -1)
             if masks is not None:
                 inputs["mask"] = masks[:, begin:end]
-            found = stack.run(mode, inputs, rates)
-            h = found["h"]
-            nats += found["nats"]
-        told = nats.tolist()
-        return {slot: {"nats": told[slot], "h": h[slot]} for slot in batches}
+            outputs = stack.run(mode, inputs, rates)
+            h = outputs["h"]
+            nats += outputs["nats"]
+        totals = nats.tolist()
+        return {slot: {"nats": totals[slot], "h": h[slot]} for slot in batches}
 
     def _lists(self, words: np.ndarray) -> Tensors:
         """Which rows a subsequence reads, and which of these its words are; the same of the matrices."""
@@ -113,9 +113,9 @@ class SubsequenceMember(Member):
         return self._go_on("read", data, dropout=0.0, key=0)
 
     def _go_on(self, mode: str, data: Subsequences, **how: Any) -> float:
-        found = self.ask(mode, data=data, h=self.hidden, **how)
-        self.hidden = found["h"]
-        return found["nats"]
+        outputs = self.ask(mode, data=data, h=self.hidden, **how)
+        self.hidden = outputs["h"]
+        return outputs["nats"]
 
 
 class GatedMember(GatedWindows, Member):

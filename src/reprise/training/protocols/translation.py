@@ -90,7 +90,7 @@ class Translation(BatchEpochs):
         self.counts = {split: len(pairs.target.tokens) for split, pairs in self.pairs.items()}
         self.pairs["translate"] = self.pairs["test"]
         vocabularies = len(source.vocabulary), len(self.corpus.vocabulary)
-        made = translator_of("reference" if isinstance(self.asked, Stack) else self.asked)
+        made = translator_of("reference" if isinstance(self.chosen, Stack) else self.chosen)
         model = made(*vocabularies, **self.config["model"]["options"])
         initialise(model, self.generator("weights"))
         self.compute(model, lambda _, model: model)
