@@ -122,7 +122,7 @@ class _Builder:
     def _mapping(self, key: str) -> dict[str, Any]:
         values: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            if not isinstance(event, yaml.ScalarEvent) or event.tag is not None or event.value == "<<":
+            if not isinstance(event, yaml.ScalarEvent) or event.tag is not None or event.value in ("", "<<"):
                 raise self._refuse(event, key, "write plain words as keys, and no merge key <<")
             inner = f"{key}.{event.value}" if key else event.value
             if event.value in values:

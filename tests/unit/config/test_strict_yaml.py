@@ -1,10 +1,13 @@
 """YAML's traps are errors that name file, line, key and remedy."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError
@@ -61,6 +64,7 @@ def test_an_alias_is_a_copy_of_its_own(tmp_path):
         ("a:\n\tb: 1\n", 2, "", "(indent with blanks)"),
         ("a: {<<: 1}\n", 1, "a", "merge"),
         ("a: {[b]: 1}\n", 1, "a", "plain words"),
+        ("a:\n  ? \n  : 1\n", 2, "a", "plain words"),
         ("a: {!!str b: 1}\n", 1, "a", "plain words"),
         ("a: !!python/object/apply:os.system ['true']\n", 1, "a", "tag"),
         ("a:\n  b: !!int '1'\n", 2, "a.b", "tag"),
@@ -107,6 +111,39 @@ def test_what_grows_or_is_nested_beyond_measure_is_one_line_at_once(tmp_path, te
 def test_aliases_that_grow_a_little_are_read(tmp_path):
     content = load(tmp_path, grown(4, 5))
     assert sum(len(c) for b in content["a3"] for c in b) == 5**3
+
+
+PIECES = [*"[]{}'\"=@\t\0é", "a", "b: ", "- ", "\n", "\n  ", "\n    ", ", ", "&x ", "*x", "&y ", "*y", "!!int ", "1e-3"]
+PIECES += ["1.0", "010", "no", "~", "---\n", "...", "? ", "|\n", ">-\n", "#c\n", "%YAML 1.1\n", "<<: ", "\u2028"]
+
+
+def leaves(content: object) -> list[object]:
+    """Return the values of a tree in their order; keys are texts here, which PyYAML may read as numbers."""
+    if isinstance(content, dict | list):
+        return [
+            leaf for value in (content.values() if isinstance(content, dict) else content) for leaf in leaves(value)
+        ]
+    return [content]
+
+
+@pytest.mark.slow
+@settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(text=st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=60))
+def test_any_text_is_refused_in_one_line_or_read_as_pyyaml_reads_it(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "any.yaml"
+    path.write_text(text, encoding="utf-8", newline="")
+    refused, content = "", None
+    try:
+        content = load_yaml(path)
+    except UserError as error:
+        refused = str(error)
+    if refused:
+        assert refused.startswith(str(path))
+        return
+    # PyYAML refuses an anchor that stands twice, which YAML allows.
+    with suppress(yaml.composer.ComposerError):
+        loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+        assert repr(leaves(content)) == repr(leaves(yaml.load(text, loader)))
 
 
 def test_our_configuration_is_read_as_pyyaml_reads_it():
