@@ -203,10 +203,10 @@ class Learner(Training):
         """One step on a batch: what `loss` finds before it."""
         if self._apart:
             return self.kernel.update(*batch, self.options["learning_rate"])
-        found = self.differentiate(*batch)
+        outputs = self.differentiate(*batch)
         self.clip()
         self.optimiser.step()
-        return found
+        return outputs
 
     @torch.no_grad()
     def read(self, *batch: Any) -> Any:
@@ -215,10 +215,10 @@ class Learner(Training):
 
     def differentiate(self, *batch: Any) -> Any:
         """Leaves the gradients of a batch in the model's parameters: what `loss` finds."""
-        loss, found = self.loss(*batch)
+        loss, outputs = self.loss(*batch)
         self.optimiser.zero_grad()
         loss.backward()
-        return found
+        return outputs
 
     def loss(self, *batch: Any) -> tuple[Tensor, Any]:
         """The loss of a batch by the readable model, and what is told of it; for kernels that do not differentiate."""

@@ -45,17 +45,17 @@ def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tupl
 
     A replica is worth more, the fewer its experiment has; among equals the order of `experiments` decides.
     """
-    found = []
+    gaps_by_worth = []
     for resolved in experiments:
-        there = [any(is_there(root / path) for root in roots) for path in resolved.record_paths()]
-        gaps = [replica for replica, exists in enumerate(there) if not exists]
-        found += [(sum(there) + i, resolved, replica) for i, replica in enumerate(gaps)]
-    return [(resolved, replica) for _, resolved, replica in sorted(found, key=lambda one: one[0])]
+        trained = [any(is_there(root / path) for root in roots) for path in resolved.record_paths()]
+        gaps = [replica for replica, exists in enumerate(trained) if not exists]
+        gaps_by_worth += [(sum(trained) + i, resolved, replica) for i, replica in enumerate(gaps)]
+    return [(resolved, replica) for _, resolved, replica in sorted(gaps_by_worth, key=lambda one: one[0])]
 
 
 def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]:
     """A line for every record under `roots` that is not whole. `OSError` where one cannot be read."""
-    found: dict[str, str] = {}  # by the real path: two roots may be one folder, or share the record
+    problems: dict[str, str] = {}  # by the real path: two roots may be one folder, or share the record
     for resolved in experiments:
         for replica, path in enumerate(resolved.record_paths()):
             for place in (root / path for root in roots if is_there(root / path)):
@@ -63,8 +63,8 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
                     load_record(place, resolved, replica)
                 except UserError as error:
                     if is_there(place):  # else another process has just moved it
-                        found[os.path.realpath(place)] = str(error)
-    return list(found.values())
+                        problems[os.path.realpath(place)] = str(error)
+    return list(problems.values())
 
 
 class Runner:

@@ -76,7 +76,7 @@ class CharacterWindows(Steps):
         if self.step % self.options["sample_every"] == 0:
             metrics, samples = self.texts.while_training(self.readable(), self.step)
             # A step that goes astray shows in the texts before it shows in a loss: no record holds what is no number.
-            self.measures += [(self.step, found) for found in metrics if math.isfinite(found["value"])]
+            self.measures += [(self.step, m) for m in metrics if math.isfinite(m["value"])]
             self.samples += samples
         return f"loss {loss:.4f} nats/character"
 
@@ -117,10 +117,10 @@ class CharacterWindows(Steps):
         Mark k is step k * `table_every`, a row of the document's tables; its loss that of its NEIGHBOURS too.
         """
         losses = curve("train", "cross_entropy", "nats/character", "step", self.losses, list(self.losses.values()))
-        found: dict[tuple[str, str, str], dict[int, float]] = {}
+        series: dict[tuple[str, str, str], dict[int, float]] = {}
         for step, m in self.measures:
-            found.setdefault((m["split"], m["metric"], m["unit"]), {})[step] = round(m["value"], 6)
-        outcome = Outcome(curves=[losses, *(curve(*names, "step", y, list(y.values())) for names, y in found.items())])
+            series.setdefault((m["split"], m["metric"], m["unit"]), {})[step] = round(m["value"], 6)
+        outcome = Outcome(curves=[losses, *(curve(*names, "step", y, list(y.values())) for names, y in series.items())])
         outcome.samples = [*self.samples]
         if not self.finished:
             return outcome

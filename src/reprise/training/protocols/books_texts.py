@@ -56,16 +56,16 @@ class BookTexts:
 
     def while_training(self, model: DeepLSTM, step: int) -> tuple[list[Metric], list[dict[str, Any]]]:
         """Measures of `samples` texts from random characters by either way of drawing, and the first text of each."""
-        found, texts = self._from_characters(model, step, self.options["sample_length"], _DRAWS)
-        return [*self._expected(model), *found], texts
+        measured, texts = self._from_characters(model, step, self.options["sample_length"], _DRAWS)
+        return [*self._expected(model), *measured], texts
 
     def at_the_end(self, model: DeepLSTM, step: int, windows: Tensor) -> tuple[list[Metric], list[dict[str, Any]]]:
         """Measures of longer texts and of excerpts of the book of either length, completions of the prompts, entropies.
 
         `windows` (T, B) are symbols of the book, on which the entropy of the next one is taken.
         """
-        found, _ = self._from_characters(model, step, self.options["final_length"], _FINAL)
-        metrics = [*self._expected(model), *self._after_a_full_stop(model), *found]
+        measured, _ = self._from_characters(model, step, self.options["final_length"], _FINAL)
+        metrics = [*self._expected(model), *self._after_a_full_stop(model), *measured]
         for split, length in (("book", "final_length"), ("book-short", "sample_length")):
             metrics += self._measures(split, self._excerpts(self.options[length]))
         for temperature in (1.0, self.options["temperature"]):
@@ -74,8 +74,8 @@ class BookTexts:
             metrics.append(metric(split, "next_character_entropy", entropy, "nats/character", windows.numel()))
         samples = []
         for number, (name, prompt) in enumerate(PROMPTS.items()):
-            found, texts = self._completions(model, step, name, prompt, number)
-            metrics += found
+            measured, texts = self._completions(model, step, name, prompt, number)
+            metrics += measured
             samples += texts
         return metrics, samples
 

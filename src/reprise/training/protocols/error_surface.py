@@ -57,10 +57,12 @@ class ErrorSurface(Pieces):
             for column, values in columns.items():
                 outcome.curves.append(curve(name, column, "1", "update", range(len(rows)), values))
             steps = np.hypot(np.diff(columns["weight"]), np.diff(columns["bias"]))
-            found = {
+            quantities = {
                 "final_error": columns["error"][-1],
                 "largest_gradient_norm": max(columns["gradient_norm"]),
                 "longest_step": float(steps.max()),
             }
-            outcome.metrics += [metric(name, quantity, value, "1", len(steps)) for quantity, value in found.items()]
+            outcome.metrics += [
+                metric(name, quantity, value, "1", len(steps)) for quantity, value in quantities.items()
+            ]
         return outcome

@@ -209,10 +209,10 @@ def check_contract(model: nn.Module, vocabulary: int) -> None:
         raise UserError(f"{name}: it has no initial_state(B); a language model has {asks}")
     training = model.training
     with torch.no_grad():
-        found = model.eval()(torch.zeros(2, 2, dtype=torch.int64), model.initial_state(2))
+        output = model.eval()(torch.zeros(2, 2, dtype=torch.int64), model.initial_state(2))
     model.train(training)
-    logits = found[0] if isinstance(found, tuple) and len(found) == 2 else found
+    logits = output[0] if isinstance(output, tuple) and len(output) == 2 else output
     shape = tuple(getattr(logits, "shape", ()))
-    if logits is found or shape != (2, 2, vocabulary):
-        returned = f"{type(found).__name__} {shape}"
+    if logits is output or shape != (2, 2, vocabulary):
+        returned = f"{type(output).__name__} {shape}"
         raise UserError(f"{name}: forward gives {returned} for x (2, 2), V = {vocabulary}; a language model has {asks}")

@@ -32,8 +32,8 @@ class NGramCount(Pieces):
         training, _ = self.model.predictions(self.lines, np.isin(part, counted))
         self.counts = self.model.count(training)
         held_out = {split: part == value for split, value in HELD_OUT.items() if value not in counted}
-        found = {split: self.model.predictions(self.lines, chosen) for split, chosen in held_out.items()}
-        self.held_out = {split: (HeldOut(positions), places) for split, (positions, places) in found.items()}
+        predictions = {split: self.model.predictions(self.lines, chosen) for split, chosen in held_out.items()}
+        self.held_out = {split: (HeldOut(positions), places) for split, (positions, places) in predictions.items()}
         self.total = self.model.order
         self.parameters = 0  # n-grams whose count is kept
         self.probabilities: dict[str, np.ndarray] = {}
@@ -60,7 +60,7 @@ class NGramCount(Pieces):
             nats, shown = -np.log(self.probabilities[split]), np.zeros(0, np.int32)  # no prediction is shown
             losses = LineLosses(self.lines, self.vocabulary, places, nats, shown)
             outcome.metrics += losses.metrics(split)
-            values, orders = [found[split] for found in self.found], range(1, len(self.found) + 1)
+            values, orders = [losses[split] for losses in self.found], range(1, len(self.found) + 1)
             outcome.curves.append(curve(split, "cross_entropy", "nats/token", "order", orders, values))
             if split == "test":
                 outcome.curves += losses.by_position(split)

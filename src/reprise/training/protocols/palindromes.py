@@ -55,10 +55,10 @@ class FinalDigit(Steps):
             return outcome
         perfect = [step for step, accuracy in zip(steps, self.log["accuracy"], strict=True) if accuracy == 1]
         last = {name: self.log[name][-10:] for name in _UNITS}
-        found = [(f"last_ten_{name}", sum(v) / len(v), _UNITS[name], batch * len(v)) for name, v in last.items()]
-        found.append(("reached_full_accuracy", int(bool(perfect)), "share", 1))
-        found.append(("best_accuracy", max(self.log["accuracy"]), "share", batch))
+        rows = [(f"last_ten_{name}", sum(v) / len(v), _UNITS[name], batch * len(v)) for name, v in last.items()]
+        rows.append(("reached_full_accuracy", int(bool(perfect)), "share", 1))
+        rows.append(("best_accuracy", max(self.log["accuracy"]), "share", batch))
         if perfect:
-            found.append(("first_full_accuracy_step", perfect[0], "step", batch))
-        outcome.metrics = [metric("train", *each) for each in found]
+            rows.append(("first_full_accuracy_step", perfect[0], "step", batch))
+        outcome.metrics = [metric("train", *each) for each in rows]
         return outcome

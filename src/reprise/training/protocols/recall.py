@@ -40,9 +40,9 @@ class _Named(Training):
         x, _ = self.names.draw(self.filler, PROBED, self.generator("probe"))
         return vars(jacobian_norms(model, x))
 
-    def tell(self, outcome: Outcome, split: str, found: Mapping[str, Any]) -> None:
+    def add_norms(self, outcome: Outcome, split: str, columns: Mapping[str, Any]) -> None:
         """The norms over the distance, and at those from the name to the blank by length of filler."""
-        norms = JacobianNorms(**found)
+        norms = JacobianNorms(**columns)
         outcome.curves += norms.curves(split)
         outcome.metrics += norms.metrics(split, [FIXED + words for words in FILLERS if words <= self.filler], PROBED)
 
@@ -120,21 +120,21 @@ class Recall(_Named, Steps):
     @torch.no_grad()
     def _test(self) -> dict[str, list[float]]:
         model, generator = self.readable(), self.generator("test")
-        found: dict[str, list[float]] = {"distance": [], "accuracy": [], "probability": []}
+        columns: dict[str, list[float]] = {"distance": [], "accuracy": [], "probability": []}
         for filler in (f for f in FILLERS if f <= self.filler):
             x, y = self.names.draw(filler, TEXTS, generator)
             p = torch.softmax(model(x).double(), 1)
-            found["distance"].append(FIXED + filler)
-            found["accuracy"].append((p.argmax(1) == y).double().mean().item())
-            found["probability"].append(p.gather(1, y[:, None]).mean().item())
-        return found
+            columns["distance"].append(FIXED + filler)
+            columns["accuracy"].append((p.argmax(1) == y).double().mean().item())
+            columns["probability"].append(p.gather(1, y[:, None]).mean().item())
+        return columns
 
     def outcome(self) -> Outcome:
         """Accuracy and probability of the name over the distance, the norms over the distance, the loss over steps."""
         x, y = self.log.values()
         outcome = Outcome(curves=[curve("train", "nats_at_blank", "nats", "step", x, y)])
         for split, norms in self.jacobians.items():
-            self.tell(outcome, split, norms)
+            self.add_norms(outcome, split, norms)
         for name in ("accuracy", "probability") if self.recalled else ():
             values = dict(zip(self.recalled["distance"], self.recalled[name], strict=True))
             outcome.curves.append(curve("test", name, "share", "distance", values, list(values.values())))
@@ -160,5 +160,5 @@ class RandomJacobians(_Named, Pieces):
     def outcome(self) -> Outcome:
         """The norms over the distance."""
         outcome = Outcome()
-        self.tell(outcome, "start", self.found[0])
+        self.add_norms(outcome, "start", self.found[0])
         return outcome

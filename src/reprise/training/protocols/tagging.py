@@ -175,8 +175,8 @@ class SentenceSGD(BatchEpochs):
 
     def _by_group(self, split: str, name: str, right: Sequence[float]) -> list[dict[str, Any]]:
         sizes = np.bincount(self.items[split].groups, minlength=len(self.groups)).tolist()
-        found = zip(self.groups, right, sizes, strict=True)
-        return [metric(split, f"{name}_{group}", count / n, "share", n) for group, count, n in found if n]
+        scored = zip(self.groups, right, sizes, strict=True)
+        return [metric(split, f"{name}_{group}", count / n, "share", n) for group, count, n in scored if n]
 
 
 class Tagging(SentenceSGD):

@@ -104,8 +104,8 @@ class Translation(BatchEpochs):
         if self.part != "translate":
             return (self.update if self.part == "train" else self.read)(batch)
         barred, limit = [self.corpus.vocabulary.index(UNKNOWN)], self.options["output_limit"]
-        found = translations(self.readable(), batch.source, batch.lengths, self.end, limit, barred)
-        self.translations |= dict(zip(numbers.tolist(), found, strict=True))
+        sentences = translations(self.readable(), batch.source, batch.lengths, self.end, limit, barred)
+        self.translations |= dict(zip(numbers.tolist(), sentences, strict=True))
         return 0.0
 
     def translate(self, sentence: str, longest: int, width: int) -> str:
@@ -117,10 +117,10 @@ class Translation(BatchEpochs):
         source = torch.tensor([[numbers.get(word, numbers[UNKNOWN])] for word in words])
         barred = [self.corpus.vocabulary.index(UNKNOWN)]
         if width == 1:
-            (found,) = translations(self.readable(), source, torch.tensor([len(words)]), self.end, longest, barred)
+            (sentence,) = translations(self.readable(), source, torch.tensor([len(words)]), self.end, longest, barred)
         else:
-            found = beam_translation(self.readable(), source, self.end, longest, width, barred)
-        return " ".join(self.corpus.vocabulary[word] for word in found)
+            sentence = beam_translation(self.readable(), source, self.end, longest, width, barred)
+        return " ".join(self.corpus.vocabulary[word] for word in sentence)
 
     def loss(self, batch: PairBatch) -> tuple[Tensor, float]:
         """(26) of the pairs, and the nats of all."""

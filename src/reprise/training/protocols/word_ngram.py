@@ -62,7 +62,7 @@ class WordNGramCount(Pieces):
 
     def _measure(self, counts: NGramCounts, n: int) -> dict[str, Any]:
         """What is `stored`, and by split every quantity that there is of the model, and how many words are `scored`."""
-        found: dict[str, Any] = {"stored": float(len(counts.table(n).keys))}
+        measured: dict[str, Any] = {"stored": float(len(counts.table(n).keys))}
         entropy = "cross_entropy" if self.model.proper else "score_cross_entropy"
         for split, held in self.held.items():
             p = self.model.estimate(counts, held, n)
@@ -71,14 +71,14 @@ class WordNGramCount(Pieces):
             shares = float(zero.mean()), float(undefined.mean())
             # Without the words that have no probability this is no cross-entropy of the text.
             nats = {entropy if some.all() else "scored_nats": float(-np.log(p[some]).mean())} if some.any() else {}
-            found[split] = {
+            measured[split] = {
                 "scored": int(some.sum()),
                 **dict(zip(_SHARES, (*shares, sum(shares)), strict=True)),
                 **nats,
             }
             if isinstance(self.model, StupidBackoff):
-                found[split]["score_sum"] = float(self.model.score_sums(counts, held, n).mean())
-        return found
+                measured[split]["score_sum"] = float(self.model.score_sums(counts, held, n).mean())
+        return measured
 
     def outcome(self) -> Outcome:
         """Metrics `<name>_order_<n>` of the test text, the curves over n, and over the number of training words.
@@ -117,8 +117,8 @@ class WordNGramCount(Pieces):
             halved = f"_halved_{halvings}_times" if halvings else ""
             outcome.metrics.append(metric("train", name + halved, value, "n-grams", words))
         for quantity in ("cross_entropy", "unpredicted_share"):
-            told = zip(self.words, models, strict=True)
-            points = {words: model["test"][quantity] for words, model in told if quantity in model["test"]}
+            pairs = zip(self.words, models, strict=True)
+            points = {words: model["test"][quantity] for words, model in pairs if quantity in model["test"]}
             if points:
                 y = list(points.values())
                 outcome.curves.append(curve("test", f"{quantity}_order_{k}", _UNITS[quantity], "words", points, y))

@@ -66,20 +66,20 @@ class WordOrder(Pieces):
             with np.errstate(divide="ignore"):  # a model without smoothing has zeros
                 scores[name] = sums(np.log(np.nan_to_num(p)), offsets)
         original = scores["original"]
-        found: dict[str, float] = {}
+        shares: dict[str, float] = {}
         for name in CHANGES:
-            found[f"above_{name}"] = float((original > scores[name]).mean())
-            found[f"tied_with_{name}"] = float((original == scores[name]).mean())
+            shares[f"above_{name}"] = float((original > scores[name]).mean())
+            shares[f"tied_with_{name}"] = float((original == scores[name]).mean())
         for phrase, score in zip(self.phrases, scores["phrases"], strict=True):
-            found[phrase] = float(score)
-        self.found.append(found)
-        return f"order {n}: {found['above_shuffled']:.4f} above a random order"
+            shares[phrase] = float(score)
+        self.found.append(shares)
+        return f"order {n}: {shares['above_shuffled']:.4f} above a random order"
 
     def outcome(self) -> Outcome:
         """Shares of the test sentences by order, and the phrases' log-probabilities where they are finite."""
         outcome, sentences = Outcome(), len(self.texts["original"][1]) - 1
-        for n, found in enumerate(self.found, 1):
-            for name, value in found.items():
+        for n, shares in enumerate(self.found, 1):
+            for name, value in shares.items():
                 order = f"{metric_of(name)}_order_{n}"
                 if name not in self.phrases:
                     outcome.metrics.append(metric("test", order, value, "share", sentences))
