@@ -3,8 +3,6 @@
 import logging
 
 from rich.console import Console
-from rich.highlighter import NullHighlighter
-from rich.logging import RichHandler
 
 STDERR = Console(stderr=True)
 """Bars and records share it, so that a record is printed above a bar and not through it."""
@@ -15,6 +13,10 @@ def start_logging(level: int) -> None:
     STDERR.quiet = level > logging.INFO
     handler: logging.Handler = logging.StreamHandler()
     if STDERR.is_terminal and not STDERR.quiet:
+        # Imports Pygments, which a command without a terminal is spared.
+        from rich.highlighter import NullHighlighter
+        from rich.logging import RichHandler
+
         plain = dict.fromkeys(("show_time", "show_level", "show_path"), False)
         handler = RichHandler(console=STDERR, highlighter=NullHighlighter(), **plain)
     handler.setFormatter(logging.Formatter("%(message)s"))
