@@ -83,7 +83,9 @@ MODELS = {
     "stacked-lstm": _model("deep_lstm:DeepLSTM"),
     "gso": _model("gso:GSO", "matrix_law", "f_law", "f_std"),
     "first-order": _model("gso:FirstOrder", "matrix_law", "b_law", "b_std"),
-    "mi-rnn": _model("gso:MultiplicativeIntegration", "matrix_law", "b_law", "b_std", "alpha", "beta_1", "beta_2"),
+    "mi-rnn": _model(
+        "gso:MultiplicativeIntegration", "matrix_law", "b_law", "b_std", "alpha", "beta_1", "beta_2", "multiplier_std"
+    ),
     "log-linear": _model("loglinear:LogLinearRNN"),
     "log-linear-logistic": _model("loglinear:LogisticGates"),
     "n-gram": _model("ngram:NGram"),

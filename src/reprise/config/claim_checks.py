@@ -74,9 +74,9 @@ def _check_numbers(claim: Claim, where: str) -> None:
         raise UserError(f"{where}.evidence: arithmetic is what checks are; remove it")
     if trend and (len(trend.x) != len(trend.experiments) or sorted(set(trend.x)) != trend.x or trend.x[0] <= 0):
         raise UserError(f"{where}.trend.x: write one value above 0 an experiment, ascending")
-    if share and [share.at_least is None, share.at_most is None, not share.any].count(False) != 1:
-        raise UserError(f"{where}.share: write one of at_least, at_most and any")
-    if share and not share.any and not 0 < (share.at_least or share.at_most or 0.0) < 1:
+    if share and (share.at_least is None) == (share.at_most is None):
+        raise UserError(f"{where}.share: write one of at_least and at_most")
+    if share and not 0 < (share.at_least or share.at_most or 0.0) < 1:
         raise UserError(f"{where}.share: write a bound between 0 and 1")
     if share and (claim.metric or "").endswith("accuracy") and not 0 < share.reaches <= 1:
         raise UserError(f"{where}.share.reaches: no accuracy is at {share.reaches:g}; write a share above 0")

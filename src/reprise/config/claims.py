@@ -87,13 +87,10 @@ class Bound(Strict):
 
 
 class Share(Bound):
-    """A bound on the share of replicas whose metric, or a point of their curve of that name, is at least `reaches`: one
-    of `at_least` and `at_most`; or `any`, for at least one replica of each.
-    """
+    """A bound on the share of replicas whose metric, or a point of their curve of that name, is at least `reaches`."""
 
     experiments: list[Name] = Field(min_length=1)
     reaches: float
-    any: bool = False
 
 
 class Trend(Strict):

@@ -93,9 +93,9 @@ class Alternative(Strict):
     it has in place of the tier's. A choice of what is measured needs no training: `metrics` names, in place of all
     these, the metric of the same records for each of the claims'.
 
-    A `co_primary` reading has the rank of the one as chosen: claims are judged in full under it too, and shown beside.
-    `found` says that it was found after numbers were known. Under an alternative whose model did not learn what
-    `learned` asks, claims are void.
+    A `co_primary` alternative has the rank of the setting as chosen: claims are judged in full under it too. `found`
+    says that it was found after numbers were known. Where its model did not learn what `learned` asks, no claim is
+    judged under it.
     """
 
     settings: dict[str, Scalar] = {}

@@ -26,7 +26,7 @@ def initial_model(name: str, options: Mapping[str, Any], vocabulary: int, genera
     multipliers = {key: options[key] for key in MULTIPLIERS if key in options}
     model = MODELS[name].build(options, vocabulary=vocabulary)
     laws = {"matrix_law": options["matrix_law"], "bias_law": options[f"{bias}_law"], "bias_std": options[f"{bias}_std"]}
-    initialise(model, generator, **laws, multipliers=multipliers)
+    initialise(model, generator, **laws, multipliers=multipliers, multiplier_std=options.get("multiplier_std", 0.0))
     return model
 
 
@@ -38,16 +38,19 @@ def initialise(
     bias_law: str,
     bias_std: float,
     multipliers: Mapping[str, float] | None = None,
+    multiplier_std: float = 0.0,
 ) -> None:
-    """Draws the parameters in the order of their registration.
+    """Draw the parameters in the order of their registration.
 
     `matrix_law`: "orthogonal" (rows or columns orthonormal where a matrix is not square) or "glorot-uniform", for
-    A, C, E and W. `bias_law`: "zero" or "normal" of deviation `bias_std`, for f and b. `multipliers`: what alpha,
-    beta_1 and beta_2 are filled with.
+    A, C, E and W. `bias_law`: "zero" or "normal" of deviation `bias_std`, for f and b. `multipliers`: the means
+    of alpha, beta_1 and beta_2, `multiplier_std` their deviation.
     """
     for name, parameter in model.named_parameters():
         if name in MULTIPLIERS:
             parameter.fill_(multipliers[name])
+            if multiplier_std:  # else nothing is drawn, and the parameters after it stay as they were
+                parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=multiplier_std)
         elif name in BETWEEN_STATES and matrix_law == "orthogonal":
             nn.init.orthogonal_(parameter, generator=generator)
         elif name in BETWEEN_STATES + FROM_SYMBOLS_AND_TO_THEM:

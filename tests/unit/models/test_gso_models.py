@@ -119,6 +119,18 @@ def test_orthogonal_start(h, m):
         torch.testing.assert_close(short @ short.T, torch.eye(len(short)), atol=1e-5, rtol=0)
 
 
+def test_multipliers_start_at_their_values_or_around_them():
+    options = {"hidden_size": 2000, "activation": "tanh", "matrix_law": "glorot-uniform", "b_law": "zero", "b_std": 0.0}
+    options |= {"form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.0}
+    for spread in (0.0, 0.1):
+        model = start("mi-rnn", **options, multiplier_std=spread)
+        for name in ("alpha", "beta_1", "beta_2"):
+            found = model.get_parameter(name).detach()
+            assert found.std().item() == pytest.approx(spread, rel=0.1)
+            assert found.mean().item() == pytest.approx(options[name], abs=0.01)
+    assert torch.equal(start("mi-rnn", **options).U, start("mi-rnn", **options, multiplier_std=0.0).U)
+
+
 def test_glorot_start():
     h = 300
     model = start("gso", **{**GSO_OPTIONS, "hidden_size": h, "second_order_size": h, "matrix_law": "glorot-uniform"})
@@ -147,6 +159,7 @@ def test_a_start_is_that_of_its_seed_and_every_parameter_has_one():
     first_order = {"hidden_size": 6, "activation": "tanh", "matrix_law": "orthogonal", "b_law": "normal", "b_std": 1.0}
     options = {"gso": GSO_OPTIONS, "first-order": first_order}
     options["mi-rnn"] = {**options["first-order"], "form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
+    options["mi-rnn"]["multiplier_std"] = 0.0
     for name, stated in options.items():
         assert set(stated) == set(options_of(MODEL_OPTIONS[name]))
         one, again, other = (start(name, seed, **stated).state_dict() for seed in (1, 1, 2))

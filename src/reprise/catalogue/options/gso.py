@@ -57,6 +57,8 @@ class MultiplicativeIntegration(SymbolNetwork, BiasStart):
     """initial multiplier of the input term"""
     beta_2: Finite
     """initial multiplier of the recurrent term"""
+    multiplier_std: NotNegative = 0.0
+    """standard deviation of the multipliers' initial values"""
 
 
 class LineEpochs(Adam):

@@ -46,17 +46,14 @@ def of_shares(claim: Claim, table: Table) -> Verdict:
     """Each experiment's share of replicas has to keep the bound: "reaches 100 %" says how many do.
 
     A replica counts where the metric, or a point of its curve of that name, is at least `reaches`; one that diverged
-    counts by the curve that it left. That some replica can is shown by one that does, and by no number of others
-    refuted.
+    counts by the curve that it left.
     """
     share, quantity = claim.share, (claim.metric, claim.split)
     parts, rows = [], []
     for runs in (table.runs[name] for name in share.experiments if table.covered({name})):
         tops = [max(r.metrics.get(quantity, -math.inf), r.best.get(quantity, -math.inf)) for r in runs.replicas]
         reached, n = sum(top >= share.reaches for top in tops), len(tops)
-        if share.any:
-            parts.append(Part(reached - 0.5, 0.0 if reached else 1.0, 1.0))
-        elif share.at_least is not None:
+        if share.at_least is not None:
             parts.append(Part(reached / n - share.at_least, *binomial(reached, n, share.at_least)))
         else:
             parts.append(Part(share.at_most - reached / n, *reversed(binomial(reached, n, share.at_most))))
@@ -77,9 +74,8 @@ def of_shares(claim: Claim, table: Table) -> Verdict:
                 level=verdicts.LEVEL,
             )
         )
-    method = "counted" if share.any else "binomial test"
     holds = all(part.toward > 0 for part in parts)
-    return Verdict(answer=verdicts.direction(parts), comparisons=tuple(rows), method=method, holds=holds)
+    return Verdict(answer=verdicts.direction(parts), comparisons=tuple(rows), method="binomial test", holds=holds)
 
 
 def of_ranks(claim: Claim, table: Table) -> Verdict:

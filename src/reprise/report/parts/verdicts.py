@@ -159,9 +159,7 @@ def rule(claim: Claim, found: Decision | None) -> list[tuple[str, str]]:
     kind = claim.kind or ("identity" if claim.checks else "")
     bound = ""
     if claim.share:
-        bound = (
-            f"replicas that reach {number(claim.share.reaches)}: {'one' if claim.share.any else _bound(claim.share)}"
-        )
+        bound = f"replicas that reach {number(claim.share.reaches)}: {_bound(claim.share)}"
     if claim.level:
         bound = f"mean {_bound(claim.level)}"
     margin = ""
