@@ -27,6 +27,8 @@ _NAMED = 5
 """So many claims or files that differ are called by name."""
 _COLLECTED = ("metrics.csv", "metrics.json", "curves.csv.gz", "samples.jsonl")
 _DRAWN = ("tables/*", "figures/*.svg")
+_OF_ALL_TIERS = ("README.md", "results/forest.svg")
+"""What `render --readme` writes."""
 
 
 def verify_command(given: argparse.Namespace) -> None:
@@ -123,8 +125,6 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
                     (Path(clone) / path.relative_to(root)).symlink_to(path.resolve())
         if (folder / "runs").is_dir():
             (again / "runs").symlink_to((folder / "runs").resolve())
-        from reprise.report.page.readme import PLOT
-
         drawn = any("/" in name for name in there)
         paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -132,7 +132,7 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
             (command, "--tier", tier) for command in (("collect", "verify", "render") if drawn else ("collect",))
         ]
         # README and its plot are of all tiers: those of the others are taken as they are.
-        readme = drawn and (root / PLOT).is_file()
+        readme = drawn and all((root / name).is_file() for name in _OF_ALL_TIERS)
         if readme:
             commands.append(("render", "--readme"))
         for command in commands:
@@ -151,7 +151,7 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
                 continue  # Git leaves it out
             if not (old.is_file() and new.is_file() and old.read_bytes() == new.read_bytes()):
                 yield name
-        for name in ("README.md", str(PLOT)) if readme else ():
+        for name in _OF_ALL_TIERS if readme else ():
             if (root / name).read_bytes() != (Path(clone) / name).read_bytes():
                 yield name
 

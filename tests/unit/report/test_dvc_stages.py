@@ -13,8 +13,10 @@ SOURCE = ROOT / "src"
 COMMANDS = {"collect": "collect", "claims": "verify", "figure": "render", "table": "render"}
 """The command of Reprise that each stage runs."""
 OTHERWISE = {
+    "bench": "only --check reads the benchmarks, and no stage checks",
     "cli": "passes on what was asked",
     "counters": "draws the numbers of trainings and of generated texts, which no stage makes",
+    "engines": "what benchmarks time",
     "environment": "names folders of data and builds, which decide no number",
     "errors": "the line that a command ends with when it writes nothing",
     "options": "refuses a mistake in config/, or passes it on",
