@@ -46,7 +46,7 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
 
 
 def _difference(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
-    """The first key, dotted, whose fact differs from what is expected, and both values."""
+    """Return the first key, dotted, whose fact differs from what is expected, and both values."""
     for key, value in expected.items():
         if isinstance(value, Mapping) and isinstance(facts.get(key), Mapping):
             if inner := _difference(value, facts[key]):

@@ -34,12 +34,12 @@ class Split:
 
     @classmethod
     def whole(cls, tokens: np.ndarray) -> Split:
-        """A text that is one stretch."""
+        """Return a text that is one stretch."""
         return cls(tokens.astype(np.int32), np.array([0, len(tokens)], np.int64))
 
     @classmethod
     def of_words(cls, sentences: Sequence[Sequence[str]], vocabulary: Iterable[str]) -> Split:
-        """Sentences of words; a word that the vocabulary lacks is `<unk>`."""
+        """Return sentences of words; a word that the vocabulary lacks is `<unk>`."""
         ids = {word: i for i, word in enumerate(vocabulary)}
         unknown = ids[UNKNOWN]
         tokens = [ids.get(word, unknown) for sentence in sentences for word in sentence]
@@ -47,7 +47,7 @@ class Split:
 
     @classmethod
     def ended_by(cls, tokens: np.ndarray, end: int) -> Split:
-        """A text each of whose sentences ends with the token `end`."""
+        """Return a text each of whose sentences ends with the token `end`."""
         ends = np.flatnonzero(tokens == end) + 1
         return cls(tokens.astype(np.int32), np.concatenate([[0], ends]).astype(np.int64))
 
@@ -58,7 +58,7 @@ class Split:
 
 
 def ranked(counts: Mapping[Word, int]) -> dict[Word, int]:
-    """Words and their counts by decreasing count; ties keep the mapping's order, which is that of appearance."""
+    """Return words and their counts by decreasing count; ties keep the mapping's order, which is that of appearance."""
     return dict(sorted(counts.items(), key=itemgetter(1), reverse=True))
 
 
@@ -73,12 +73,12 @@ def unk_shares(splits: Mapping[str, Split], vocabulary: Iterable[str]) -> dict[s
 
 
 def offsets_of(lengths: Iterable[int] | np.ndarray) -> np.ndarray:
-    """Where sentences of these lengths begin and the last one ends, (s + 1,) int64."""
+    """Return where sentences of these lengths begin and the last one ends, (s + 1,) int64."""
     return np.concatenate([[0], np.cumsum(np.fromiter(lengths, np.int64))]).astype(np.int64)
 
 
 def sparse_rows(borne: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A matrix of truth values (V, K) as indptr (V + 1,) int64 and indices int32.
+    """Return a matrix of truth values (V, K) as indptr (V + 1,) int64 and indices int32.
 
     Row t holds at indices[indptr[t]:indptr[t + 1]], in increasing order.
     """
@@ -115,7 +115,7 @@ class Corpus:
         extra: dict[str, np.ndarray] | None = None,
         sentences: str = "sentences",
     ) -> Corpus:
-        """The corpus whose vocabulary is the words of `counts`, in their order.
+        """Return the corpus whose vocabulary is the words of `counts`, in their order.
 
         To `facts` come those of every corpus: `boundaries`, the size of the vocabulary, and for each split its number
         of tokens and its number of sentences, which may be called otherwise.
@@ -180,7 +180,7 @@ class Corpus:
             raise ValueError(problem)
 
     def save(self, path: Path | str) -> None:
-        """Writes one `.npz` without pickles, whole or not at all; equal corpora give equal bytes.
+        """Write one `.npz` without pickles, whole or not at all; equal corpora give equal bytes.
 
         Raises ValueError where the parts do not fit together or facts hold NaN.
         """
@@ -203,7 +203,7 @@ class Corpus:
 
     @classmethod
     def load(cls, path: Path | str) -> Corpus:
-        """Reads what `save` wrote.
+        """Read what `save` wrote.
 
         Raises UserError for a missing, damaged or foreign file, and OSError for one that cannot be read, which is no
         damage.

@@ -35,7 +35,7 @@ class Sparse:
         return self.indices[self.indptr[number] : self.indptr[number + 1]]
 
     def dense(self) -> np.ndarray:
-        """(n, columns) bool."""
+        """Return (n, columns) bool."""
         matrix = np.zeros((len(self.indptr) - 1, self.columns), bool)
         matrix[self.rows, self.indices] = True
         return matrix
@@ -48,7 +48,7 @@ class Sparse:
 
     @classmethod
     def identity(cls, size: int) -> Sparse:
-        """The one-hot vectors of `size` types."""
+        """Return the one-hot vectors of `size` types."""
         return cls(np.arange(size + 1), np.arange(size), size)
 
 
@@ -65,7 +65,7 @@ class Features:
     top: np.ndarray
 
     def of(self, number: int) -> list[str]:
-        """The names of a type's features."""
+        """Return the names of a type's features."""
         return [self.names[i] for i in self.matrix.row(number)]
 
 
@@ -83,7 +83,7 @@ class Lexicon:
 
     @classmethod
     def of(cls, corpus: Corpus) -> Lexicon:
-        """Raises UserError for a corpus without tags."""
+        """Return the lexicon of a corpus. Raises UserError where it has no tags."""
         if "tag_indptr" not in corpus.extra or "tags" not in corpus.facts:
             raise UserError(f"corpus {corpus.name}: has no tags; choose a treebank or synthetic-tags")
         tags, extra = corpus.facts["tags"], corpus.extra
@@ -95,14 +95,14 @@ class Lexicon:
 
     @classmethod
     def bare(cls, types: int, tags: int = 0) -> Lexicon:
-        """Only sizes: every type occurs once and has no tag. For counting parameters."""
+        """Return a lexicon of sizes alone: every type occurs once and has no tag. For counting parameters."""
         none = Sparse(np.zeros(types + 1, np.int64), np.zeros(0, np.int64), tags)
         names, once = [str(i) for i in range(types)], np.ones(types, np.int64)
         labels = [f"tag:{i}" for i in range(tags)]
         return cls(names, labels, {"corpus": once, "train": once}, {"corpus": none, "train": none})
 
     def features(self, source: str, top_types: int, word_identity: bool) -> Features:
-        """The features of all types, known from `source`: the entire "corpus" (as in the paper) or "train".
+        """Return the features of all types, known from `source`: the entire "corpus" (as in the paper) or "train".
 
         M = `top_types` most frequent types of the source have a feature of their own, the others share @notTop;
         without `word_identity` there is no TOPFORM feature at all, and types are told apart by their tags alone. From
@@ -126,7 +126,7 @@ class Lexicon:
         return Features(names, Sparse(ends, indices, len(names)), M + 1, top)
 
     def log_background(self, name: str) -> np.ndarray:
-        """log b (V,), float64, nats.
+        """Return log b (V,), float64, nats.
 
         "none": b = 1. "corpus": the relative frequencies in the entire corpus, test text included, as in the paper.
         "train": those in the training text after one is added to the count of every type.

@@ -25,19 +25,17 @@ class NGram(WordNGram):
     smoothing: str
 
     def predictions(self, split: Split, chosen: np.ndarray) -> tuple[Positions, np.ndarray]:
-        """The predicted tokens, n of them, on the lines where `chosen` (lines,) is True; and where each stands in
-        `split.tokens`, (n,).
-        """
+        """Return the n tokens predicted on the lines where `chosen` (lines,) is True, and their places, (n,)."""
         line = np.repeat(np.arange(len(chosen)), np.diff(split.offsets))
         places = np.flatnonzero(chosen[line] & (np.arange(len(line)) > split.offsets[line]))
         return Positions.of(split, self.order - 1, self.vocabulary, "sentence").take(places), places
 
     def count(self, training: Positions) -> NGramCounts:
-        """Counts of the tokens and the boundary symbol."""
+        """Count the tokens and the boundary symbol."""
         return NGramCounts(training, self.vocabulary + 1)
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """P_{n-1} of every held-out token, (tokens,)."""
+        """Return P_{n-1} of every held-out token, (tokens,)."""
         p = np.full(len(held), 1.0 / self.vocabulary)
         for k in range(1, n + 1):
             table, (context, ngram) = counts.table(k), held.find(counts, k)

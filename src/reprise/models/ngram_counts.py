@@ -23,7 +23,7 @@ class Positions:
 
     @classmethod
     def of(cls, split: Split, contexts: int, boundary: int, across: str) -> Positions:
-        """Every word of the split, each with `contexts` words before it.
+        """Return every word of the split, each with `contexts` words before it.
 
         The word `boundary`, which ends sentences, stands wherever there is no word: before every sentence, or, with
         `across` "text", before the first alone.
@@ -43,7 +43,7 @@ class Positions:
         return len(self.words)
 
     def take(self, places: np.ndarray | slice) -> Positions:
-        """Some of the words, with the words before each."""
+        """Take some of the words, with the words before each."""
         return Positions(self.words[places], self.before[:, places])
 
 
@@ -63,7 +63,7 @@ class Table:
     parents: np.ndarray  # (contexts,)
 
     def sum_by_context(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the k-grams of each context, (ngrams,) -> (contexts,)."""
+        """Sum over the k-grams of each context, (ngrams,) -> (contexts,)."""
         return np.bincount(self.contexts, values, len(self.totals))
 
 
@@ -79,13 +79,13 @@ class NGramCounts:
     _continuations: dict[int, Table] = field(default_factory=dict)
 
     def table(self, k: int) -> Table:
-        """The counts of k-grams."""
+        """Return the counts of k-grams."""
         while len(self._tables) < k:
             self._tables.append(self._count(len(self._tables) + 1))
         return self._tables[k - 1]
 
     def continuations(self, k: int) -> Table:
-        """The table of k-grams with other counts: how many different words were seen before each."""
+        """Return the table of k-grams with other counts: how many different words were seen before each."""
         if k not in self._continuations:
             table = self.table(k)
             counts = np.bincount(self.table(k + 1).shorter, minlength=len(table.keys))
@@ -94,7 +94,7 @@ class NGramCounts:
         return self._continuations[k]
 
     def context_keys(self, words: int) -> np.ndarray:
-        """The sorted keys of the contexts of so many words, at least 1: shorter context * V + oldest word."""
+        """Return the sorted keys of the contexts of so many words, at least 1: shorter context * V + oldest word."""
         self.table(words + 1)
         return self._context_keys[words - 1]
 
@@ -124,27 +124,27 @@ class HeldOut:
 
     positions: Positions
     _of: NGramCounts | None = None
-    _found: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    _places_of: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.positions)
 
     def find(self, counts: NGramCounts, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where the context of k - 1 words and the k-gram of each word stand in `counts.table(k)`; -1: unseen."""
+        """Find the context of k - 1 words and the k-gram of each word: places in `counts.table(k)`, -1: unseen."""
         if self._of is not counts:
-            self._of, self._found = counts, []
+            self._of, self._places_of = counts, []
         V, words = counts.vocabulary, self.positions.words
-        while len(self._found) < k:
-            j = len(self._found) + 1
+        while len(self._places_of) < k:
+            j = len(self._places_of) + 1
             context = np.zeros(len(self), np.int64)
             if j > 1:
-                shorter = self._found[-1][0]
+                shorter = self._places_of[-1][0]
                 context = _places(counts.context_keys(j - 1), shorter * V + self.positions.before[j - 2], shorter >= 0)
-            self._found.append((context, _places(counts.table(j).keys, context * V + words, context >= 0)))
-        return self._found[k - 1]
+            self._places_of.append((context, _places(counts.table(j).keys, context * V + words, context >= 0)))
+        return self._places_of[k - 1]
 
 
 def _places(known: np.ndarray, keys: np.ndarray, sought: np.ndarray) -> np.ndarray:
-    """Where each key stands among the sorted `known`; -1 where it does not, or is not `sought`."""
+    """Return where each key stands among the sorted `known`; -1 where it does not, or is not `sought`."""
     place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     return np.where(sought & (known[place] == keys), place, -1)

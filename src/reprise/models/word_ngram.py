@@ -27,7 +27,7 @@ class WordNGram(ABC):
 
     @abstractmethod
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """P(w | the n - 1 words before it) of every held-out word, (words,); NaN where it is not defined."""
+        """Return P(w | the n - 1 words before it) of every held-out word, (words,); NaN where it is not defined."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class StupidBackoff(WordNGram):
     proper = False
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """The scores, see `WordNGram`."""
+        """Return the scores, see `WordNGram`."""
         score = np.zeros(len(held))
         for k in range(1, n + 1):
             _, ngram = held.find(counts, k)
@@ -84,15 +84,15 @@ class StupidBackoff(WordNGram):
         return score
 
     def score_sums(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """Sum of S(w | c) over the vocabulary after the context of every held-out word, (words,)."""
-        sums, found = np.ones(1), np.ones(len(held))
+        """Sum S(w | c) over the vocabulary after the context of every held-out word, (words,)."""
+        sums, of_held = np.ones(1), np.ones(len(held))
         for k in range(2, n + 1):
             table = counts.table(k)
             below = table.sum_by_context(relative(counts.table(k - 1))[table.shorter])
             sums = 1 + self.alpha * (sums[table.parents] - below)
             context, _ = held.find(counts, k)
-            found = np.where(context >= 0, at(sums, context, 0.0), self.alpha * found)
-        return found
+            of_held = np.where(context >= 0, at(sums, context, 0.0), self.alpha * of_held)
+        return of_held
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class KneserNey(WordNGram):
 
 
 def relative(table: Table) -> np.ndarray:
-    """C(c w) / C(c) of every n-gram seen, (ngrams,)."""
+    """Return C(c w) / C(c) of every n-gram seen, (ngrams,)."""
     return table.counts / table.totals[table.contexts]
 
 
@@ -158,13 +158,13 @@ def discount(table: Table) -> float:
 
 
 def _discounted(table: Table) -> tuple[np.ndarray, np.ndarray]:
-    """max(C(c w) - D, 0) / C(c) by n-gram, and the mass that this leaves by context."""
+    """Return max(C(c w) - D, 0) / C(c) by n-gram, and the mass that this leaves by context."""
     D = discount(table)
     return (table.counts - D) / table.totals[table.contexts], D * table.types / table.totals
 
 
-def _interpolate(table: Table, found: tuple[np.ndarray, np.ndarray], lower: np.ndarray | float) -> np.ndarray:
-    context, ngram = found
+def _interpolate(table: Table, places: tuple[np.ndarray, np.ndarray], lower: np.ndarray | float) -> np.ndarray:
+    context, ngram = places
     discounted, left = _discounted(table)
     return at(discounted, ngram, 0.0) + at(left, context, 1.0) * lower
 
@@ -175,5 +175,5 @@ def _interpolate_seen(table: Table, lower: float) -> np.ndarray:
 
 
 def at(values: np.ndarray, index: np.ndarray, otherwise: float) -> np.ndarray:
-    """values[index], or `otherwise` where the index is -1: not seen."""
+    """Return values[index], or `otherwise` where the index is -1: not seen."""
     return np.where(index >= 0, values[np.maximum(index, 0)], otherwise)

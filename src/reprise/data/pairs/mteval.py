@@ -16,7 +16,7 @@ _DASH = re.compile(r"(?<=[0-9])-")
 
 
 def words_13a(text: str) -> list[str]:
-    """The words of one line of text."""
+    """Return the words of one line of text."""
     if "&" in text:
         for entity, symbol in _ENTITIES.items():
             text = text.replace(entity, symbol)

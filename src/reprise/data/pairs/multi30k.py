@@ -20,26 +20,28 @@ _ELISION = re.compile(r"(?<=\w)'(?=\w)")
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of `raw/{train,val,test_2016_flickr}.{fr,en}.gz`, source French, target English; see `parallel_corpus`.
+    """Return the `parallel_corpus` of `raw/{train,val,test_2016_flickr}.{fr,en}.gz`: source French, target English.
 
     Options: the first `pairs` of the training text, whether texts are set in lower case, how often a word has to stand
     in them (`minimum_count`) to be in the vocabulary. Fact `lines`: how many the files have. Raises UserError for
     more `pairs` than there are, and files that are missing, damaged or do not fit together.
     """
     lines = {split: _aligned(raw, name) for split, name in FILES.items()}
-    there, wanted = len(lines["train"]), options["pairs"]
-    if wanted > there:
+    aligned, wanted = len(lines["train"]), options["pairs"]
+    if wanted > aligned:
         source = raw / f"{FILES['train']}.fr.gz"
-        raise UserError(f"dataset multi30k: option pairs: {wanted:,} are more than the {there:,} of {source}; lower it")
+        raise UserError(
+            f"dataset multi30k: option pairs: {wanted:,} are more than the {aligned:,} of {source}; lower it"
+        )
     used = {**lines, "train": lines["train"][:wanted]}
-    pairs = {split: [_pair(*both, options["lowercase"]) for both in found] for split, found in used.items()}
+    pairs = {split: [_pair(*both, options["lowercase"]) for both in texts] for split, texts in used.items()}
     corpus = parallel_corpus("multi30k", pairs, lines["test"], options["minimum_count"], options["lowercase"])
-    corpus.facts["lines"] = {split: len(found) for split, found in lines.items()}
+    corpus.facts["lines"] = {split: len(texts) for split, texts in lines.items()}
     return corpus
 
 
 def _aligned(raw: Path, name: str) -> list[tuple[str, str]]:
-    """The lines of both files, (French, English)."""
+    """Return the lines of both files, (French, English)."""
     paths = raw / f"{name}.fr.gz", raw / f"{name}.en.gz"
     sources, targets = ([line.strip() for line in read_lines(path)] for path in paths)
     for path, lines in zip(paths, (sources, targets), strict=True):

@@ -33,7 +33,7 @@ def parallel_corpus(
     minimum_count: int,
     lowercase: bool,
 ) -> Corpus:
-    """The corpus of the pairs of train, valid and test; `lines` are the texts of the test pairs, source and target.
+    """Return the corpus of the pairs of train, valid and test; `lines` are the test pairs' texts, source and target.
 
     Either vocabulary has the words that stand in the training text at least `minimum_count` times, by decreasing count,
     ties by first appearance, and `<unk>` for all others. Facts: pairs, tokens (of the target, `</s>` counted, as the
@@ -60,14 +60,14 @@ def parallel_corpus(
 
 
 def source_of(corpus: Corpus) -> Source:
-    """The source side of a corpus that `parallel_corpus` made."""
+    """Return the source side of a corpus that `parallel_corpus` made."""
     extra = corpus.extra
     splits = {split: Split(extra[f"source_tokens.{split}"], extra[f"source_offsets.{split}"]) for split in SPLITS}
     return Source(_unpacked(extra[_WORDS]), splits)
 
 
 def lines_of_test(corpus: Corpus) -> list[tuple[str, str]]:
-    """The texts of the test pairs, source and target, as they were before words were cut."""
+    """Return the texts of the test pairs, source and target, as they were before words were cut."""
     sides = (_unpacked(corpus.extra[_LINES.format(side=side)]) for side in ("source", "target"))
     return list(zip(*sides, strict=True))
 
@@ -79,7 +79,7 @@ def is_parallel(corpus: Corpus) -> bool:
 def _encoded(
     texts: Mapping[str, Sequence[Sequence[str]]], minimum_count: int
 ) -> tuple[dict[str, int], dict[str, Split]]:
-    """Words and their counts, the most frequent first, and the tokens of each split.
+    """Return words and their counts, the most frequent first, and the tokens of each split.
 
     `<unk>` has the count of all that are left out.
     """
@@ -91,7 +91,7 @@ def _encoded(
 
 
 def _packed(texts: Sequence[str]) -> np.ndarray:
-    """Texts without line feeds as one array of bytes."""
+    """Return texts without line feeds as one array of bytes."""
     return np.frombuffer("\n".join(texts).encode(), np.uint8)
 
 

@@ -41,14 +41,14 @@ class Chain:
     weights: list[list[int]]
 
     def transitions(self) -> np.ndarray:
-        """P, (V, V) float64: row i holds P(next word | word i)."""
+        """Return P, (V, V) float64: row i holds P(next word | word i)."""
         matrix = np.zeros((len(self.words), len(self.words)))
         for i, (successors, weights) in enumerate(zip(self.successors, self.weights, strict=True)):
             matrix[i, successors] = np.array(weights) / TOTAL
         return matrix
 
     def stationary(self) -> np.ndarray:
-        """pi, (V,) float64: share of each word in endlessly concatenated sentences; pi P = pi.
+        """Return pi, (V,) float64: share of each word in endlessly concatenated sentences; pi P = pi.
 
         Every word may be followed by `</s>`, so there is one recurrent class and pi is unique.
         """
@@ -59,11 +59,11 @@ class Chain:
         return np.maximum(np.linalg.solve(system, target), 0.0)
 
     def entropy_rate(self) -> float:
-        """sum_i pi_i H(P_i) in nats per token, `</s>` counted."""
+        """Return sum_i pi_i H(P_i) in nats per token, `</s>` counted."""
         return float(self.stationary() @ entropy(self.transitions()))
 
     def sample(self, sentences: int, seed: int, split: int) -> list[int]:
-        """Word numbers of so many sentences, each closed by 0; splits are independent samples."""
+        """Return word numbers of so many sentences, each closed by 0; splits are independent samples."""
         cumulative = [np.cumsum(row).tolist() for row in self.weights]
         drawn: list[int] = []
         ended, state, start, block = 0, 0, 0, 4096
@@ -79,17 +79,17 @@ class Chain:
             start += block
 
     def text(self, drawn: list[int]) -> str:
-        """Sentences in PTB's format: one a line, words separated by a blank."""
+        """Return sentences in PTB's format: one a line, words separated by a blank."""
         line = " ".join("\n" if j == 0 else self.words[j] for j in drawn)
         return line.replace(" \n ", "\n").replace(" \n", "\n")
 
     def cross_entropy(self, drawn: list[int]) -> float:
-        """Mean of -ln P(word | word before) over a sample; `</s>` precedes its first word."""
+        """Return the mean of -ln P(word | word before) over a sample; `</s>` precedes its first word."""
         return float(-np.mean(np.log(self.transitions()[[0, *drawn[:-1]], drawn])))
 
 
 def make_chain(size: int, seed: int) -> Chain:
-    """A source of `size` words, at least 16, `</s>` included; seeds give other sources.
+    """Return a source of `size` words, at least 16, `</s>` included; seeds give other sources.
 
     Its sentences have 12 to 13 words in the mean; none is empty.
     """
@@ -115,12 +115,12 @@ def make_chain(size: int, seed: int) -> Chain:
 
 
 def entropy(p: np.ndarray) -> np.ndarray:
-    """Entropy in nats along the last axis; 0 ln 0 = 0."""
+    """Return the entropy in nats along the last axis; 0 ln 0 = 0."""
     return -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1)
 
 
 def _zipf(count: int, total: int) -> list[int]:
-    """Integer weights of the given sum that fall as 1 / rank."""
+    """Return integer weights of the given sum that fall as 1 / rank."""
     shares = [(1 << 20) // (rank + 1) for rank in range(count)]
     whole = sum(shares)
     weights = [total * share // whole for share in shares]
@@ -129,17 +129,17 @@ def _zipf(count: int, total: int) -> list[int]:
 
 
 def _numbers(seed: int, stream: int, count: int, start: int = 0) -> np.ndarray:
-    """`count` 64-bit numbers of a stream, from position `start` on, as uint64."""
+    """Return `count` 64-bit numbers of a stream, from position `start` on, as uint64."""
     return uniform64(mix(mix(seed & WORD) ^ (stream & WORD)), start, count)
 
 
 def shuffled(values: np.ndarray, seed: int, stream: int) -> np.ndarray:
-    """`values` in an order that depends on seed and stream alone, the same on every machine."""
+    """Return `values` in an order that depends on seed and stream alone, the same on every machine."""
     return values[np.argsort(_numbers(seed, stream, len(values)), kind="stable")]
 
 
 def _spelled(number: int) -> str:
-    """A pronounceable word for each number, short ones first: 70 of one syllable, 4,900 of two."""
+    """Return a pronounceable word for each number, short ones first: 70 of one syllable, 4,900 of two."""
     syllables, size = 1, len(_SYLLABLES)
     while number >= size**syllables:
         number -= size**syllables

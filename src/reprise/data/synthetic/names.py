@@ -25,7 +25,7 @@ class Names:
         self._filler = torch.tensor([ids[word] for word in _FILLER.split()])
 
     def draw(self, filler: int, batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """A batch of texts with `filler` words between: words (15 + filler, B), and the name at the blank (B,), int64.
+        """Draw a batch of texts with `filler` words between: words (15 + filler, B), and the blank's name (B,), int64.
 
         The two names of a text differ.
         """

@@ -6,7 +6,7 @@ DIGITS = 10
 
 
 def palindromes(length: int, batch: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """A fresh batch of palindromes of `length` T: inputs (T - 1, B) and targets (B,), int64.
+    """Return a fresh batch of palindromes of `length` T: inputs (T - 1, B) and targets (B,), int64.
 
     The left half is uniform over the ten digits and mirrored; with odd T the middle digit stands
     once. The net sees the first T - 1 digits and predicts the last, which equals the first. The

@@ -21,5 +21,5 @@ FILLERS = (0, 1, 2, 4, 8, SENTENCE_2, 32, 64, 128)
 
 
 def metric_of(phrase: str) -> str:
-    """The name of a phrase's log-probability in records, before `_order_<n>`."""
+    """Return the name of a phrase's log-probability in records, before `_order_<n>`."""
     return phrase.replace(" ", "_")

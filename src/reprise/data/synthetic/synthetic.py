@@ -14,7 +14,7 @@ HELD_OUT = 400
 
 
 def prepare(raw: Path, options: Values, held_out: int = HELD_OUT) -> Corpus:
-    """Corpus of generated text, which is also written to `raw/synthetic.{train,valid,test}.txt`.
+    """Return the corpus of generated text, which is also written to `raw/synthetic.{train,valid,test}.txt`.
 
     The files show the latest preparation to a reader; no corpus is read from them. Facts, in nats per token with `</s>`
     counted: `entropy_rate_nats`, sum_i pi_i H(P_i), the least cross-entropy that a model can expect;

@@ -11,7 +11,7 @@ _WORDS, _SEED = 200, 1
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of `lines` sentences of a Markov chain over 200 pseudo-words, always the same.
+    """Return the corpus of `lines` sentences of a Markov chain over 200 pseudo-words, always the same.
 
     The other options are those of `character_lines.corpus_of`. Raises UserError for too few lines.
     """

@@ -15,7 +15,7 @@ _DRAWN = 8
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of sentences of `reprise.data.synthetic.markov` of at most `most_words` words, and their `translation`.
+    """Return the corpus of sentences of `markov` of at most `most_words` words, and of their `translation`.
 
     Validation and test have a tenth of the training sentences. A target follows from its source, so that the best model
     loses nothing. The texts are also written to `raw/synthetic-pairs.<split>.{source,target}.txt` for readers. Raises
@@ -38,7 +38,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
 
 
 def translation(words: list[str]) -> list[str]:
-    """Each word spelt backwards, and the first and second, third and fourth, ... of them exchanged."""
+    """Return each word spelt backwards, and the first and second, third and fourth, ... of them exchanged."""
     spelt = [word[::-1] for word in words]
     exchanged = [word for i in range(0, len(spelt) - 1, 2) for word in (spelt[i + 1], spelt[i])]
     return exchanged + spelt[len(exchanged) :]

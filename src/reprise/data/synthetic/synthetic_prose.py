@@ -12,7 +12,7 @@ NAME = "synthetic-prose"
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of sentences of `markov`, written as a book's: a capital first, a full stop at the end.
+    """Return the corpus of sentences of `markov`, written as a book's: a capital first, a full stop at the end.
 
     After the book comes its licence, as in the books of document 002 in another language: its words are spelt backwards
     and so begin with vowels, the book's with consonants. Extra `licence` as in `books`. Such a text can be

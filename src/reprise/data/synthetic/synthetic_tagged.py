@@ -31,19 +31,19 @@ class Source:
     Q: np.ndarray
 
     def sample(self, sentences: int, random: Random) -> list[tuple[list[int], list[int]]]:
-        """Words and tags of so many sentences; the same on every machine."""
+        """Return words and tags of so many sentences; the same on every machine."""
         after, emitted = (np.cumsum(matrix, axis=1).tolist() for matrix in (self.P, self.Q))
-        found = []
+        drawn = []
         for _ in range(sentences):
             words, tags = [], []
             for place in range(_SHORTEST + int(random.random() * _LENGTHS)):
                 tags.append(_draw(after[tags[-1]], random) if place else int(random.random() * TAGS))
                 words.append(_draw(emitted[tags[-1]], random))
-            found.append((words, tags))
-        return found
+            drawn.append((words, tags))
+        return drawn
 
     def posteriors(self, words: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """P(tag of each word | it and those before it), and given all words of the sentence; (T, K) each."""
+        """Return P(tag of each word | it and those before it), and given all words of the sentence; (T, K) each."""
         forward = np.zeros((len(words), TAGS))
         for t, word in enumerate(words):
             expected = forward[t - 1] @ self.P if t else np.full(TAGS, 1 / TAGS)
@@ -59,7 +59,7 @@ class Source:
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus as `tagged.corpus_of` keeps it; valid and test have a fifth of the training sentences.
+    """Return the corpus as `tagged.corpus_of` keeps it; valid and test have a fifth of the training sentences.
 
     Words that training has once become `<unk>`. A sentence's label is whether it has the tag that comes nearest to
     half of the training sentences. Facts besides: `best_accuracy`, the share of the test's words that the source itself
@@ -81,7 +81,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
 
 
 def make_source(words: int, seed: int) -> Source:
-    """A source of so many words, of which every tag emits a fifth and as many of its own as there are for it."""
+    """Return a source of so many words, of which every tag emits a fifth and as many of its own as there are for it."""
     shared = words // 5
     own = (words - shared) // TAGS
     P, Q = np.zeros((TAGS, TAGS)), np.zeros((TAGS, shared + TAGS * own))

@@ -15,7 +15,7 @@ _STEP = 5  # a minimal pair at every fifth token: enough to measure, few enough 
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of the source of `markov`; valid, test1 and test2 have a tenth of the training sentences.
+    """Return the corpus of the source of `markov`; valid, test1 and test2 have a tenth of the training sentences.
 
     A type bears the tag POS:Lk for each list k of successors that it stands in, and Next:Lk for the list that follows
     it, so that tags tell what may follow what; `@nil` (POS:NIL) ends each sentence. Vocabulary, counts, facts and extra
@@ -54,7 +54,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
 
 
 def _tags(source: Chain) -> tuple[list[str], np.ndarray]:
-    """The K tags, and which words bear them, (words, K) bool."""
+    """Return the K tags, and which words bear them, (words, K) bool."""
     followers = [tuple(row[1:]) for row in source.successors]  # of a word; </s> is no member of its list
     lists = sorted(set(followers[1:]))
     stands, governs = np.zeros((2, len(source.words), len(lists)), bool)
@@ -67,14 +67,14 @@ def _tags(source: Chain) -> tuple[list[str], np.ndarray]:
 
 
 def _pairs(source: Chain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> dict[str, np.ndarray]:
-    """At every fifth token of the tests: the token itself, and a type of equal rank that cannot stand there."""
+    """Pair every fifth token of the tests with a type of equal rank that cannot stand in its place."""
     rows = []
     possible = source.transitions() > 0
-    there = np.flatnonzero(ids >= 0)
+    types = np.flatnonzero(ids >= 0)
     for number, split in enumerate(("test1", "test2")):
         text = drawn[split]
         for place in range(_STEP, len(text), _STEP):
-            others = there[~possible[text[place - 1], there]]
+            others = types[~possible[text[place - 1], types]]
             wrong = others[np.argmin(np.abs(ids[others] - ids[text[place]]))]
             start = 1 + np.flatnonzero(text[:place] == 0)[-1] if (text[:place] == 0).any() else 0
             rows.append((number, place, ids[text[place]], ids[wrong], 1 + place - start))

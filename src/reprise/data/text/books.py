@@ -48,7 +48,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
         lines = "*** START OF THE PROJECT GUTENBERG EBOOK", "*** END OF THE PROJECT GUTENBERG EBOOK"
         raise unreadable(path, f"the book has to stand between the lines '{lines[0]}' and '{lines[1]}'")
     # The oldest books have both headers: the small print stands below the line START OF.
-    header = max(found.end() for found in headers if found.end() <= licence.start())
+    header = max(match.end() for match in headers if match.end() <= licence.start())
     return characters_of("books", text, (header, licence.start()))
 
 
@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 
 
 def characters_of(name: str, text: str, licence: tuple[int, int]) -> Corpus:
-    """Corpus of a text as one sentence of characters; the vocabulary is its symbols by their code points.
+    """Return the corpus of a text as one sentence of characters; the vocabulary is its symbols by their code points.
 
     Facts: tokens, sentences and characters of the split `train`, vocabulary, and words, running and different, a word
     being a run of letters, in lower case.
@@ -80,5 +80,5 @@ def characters_of(name: str, text: str, licence: tuple[int, int]) -> Corpus:
 
 
 def words_of(text: str) -> list[str]:
-    """Runs of letters, in lower case, in the order of the text."""
+    """Return runs of letters, in lower case, in the order of the text."""
     return _WORD.findall(text.lower())

@@ -35,8 +35,9 @@ def normalise(lines: Iterable[str]) -> list[str]:
 
 
 def cut(lines: list[str], tokens: str) -> Split:
-    """Characters, or the bigrams of section 4.2: pairs of letters that neither overlap nor leave a word, single letters
-    where one is left over, and spaces: "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + PAIRS.
+    """Cut lines into characters, or into the bigrams of section 4.2: pairs of letters that neither overlap nor leave a
+    word, single letters where one is left over, and spaces: "state art" is st, at, e, space, ar, t. Ids are places in
+    CHARACTERS + PAIRS.
     """
     ids = {symbol: i for i, symbol in enumerate(CHARACTERS + PAIRS)}
     cut_lines = [np.array([ids[symbol] for symbol in _CUTS[tokens].findall(line)], np.int32) for line in lines]
@@ -44,7 +45,7 @@ def cut(lines: list[str], tokens: str) -> Split:
 
 
 def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
-    """(folds, lines) uint8 of TRAIN, VALID and TEST: every line is tested in one fold.
+    """Assign lines to folds, (folds, lines) uint8 of TRAIN, VALID and TEST: every line is tested in one fold.
 
     The lines are put in a random order and cut into `folds` parts whose sizes differ by one at most; fold k is tested
     on part k. A tenth of its other lines, drawn anew for each fold, is for validation. Raises UserError where there

@@ -8,7 +8,7 @@ from reprise.options import Values
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of `raw/ptb.{train,valid,test}.txt`; `</s>` ends every sentence and is counted.
+    """Return the corpus of `raw/ptb.{train,valid,test}.txt`; `</s>` ends every sentence and is counted.
 
     The vocabulary is that of the training text; the other two have no word outside it. Facts: those of `word_corpus`
     and unk_share. Raises UserError for missing files, or words outside the vocabulary.

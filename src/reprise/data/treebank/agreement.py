@@ -40,7 +40,7 @@ Tests = Mapping[str, tuple[list[Sentence], list[np.ndarray]]]
 def find_pairs(
     tests: Tests, corpus: Iterable[Sentence], ids: Mapping[str, int]
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays of P pairs for `Corpus.extra`, and what to say of them in `Corpus.facts`.
+    """Return arrays of P pairs for `Corpus.extra`, and what to say of them in `Corpus.facts`.
 
     `tests` gives for every test split its sentences and the places of their words in the split's tokens, `corpus` all
     sentences, in which the wrong forms are looked for, `ids` the number of every type. Sentences without heads give no
@@ -74,7 +74,7 @@ def find_pairs(
 
 
 def agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
-    """(target, feature, kind, cue): word `target` bears the value of `feature` that the earlier word `cue` shows.
+    """Yield (target, feature, kind, cue): word `target` bears the value of `feature` that the earlier word `cue` shows.
 
     `cue` is the last such word: what the target agrees with, or another word that agrees with the same. So a noun's
     adjective stands at distance 1 from another adjective of this noun, however far the noun itself may be.
@@ -87,10 +87,10 @@ def agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
     for target, word in enumerate(words):
         if word.upos not in _TARGETS:
             continue
-        found = _controller(words, children, target)
-        if found is None:
+        agreement = _controller(words, children, target)
+        if agreement is None:
             continue
-        kind, controller, owner, clause = found
+        kind, controller, owner, clause = agreement
         for feature in FEATURES:
             value = word.feature(feature)
             if value is None or words[controller].feature(feature) != value:
@@ -105,7 +105,7 @@ def agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
 def _controller(
     words: tuple[Row, ...], children: Mapping[int, list[int]], target: int
 ) -> tuple[str, int, int, int] | None:
-    """Kind, controller, the word whose gender and number these are, and the head of the target's clause.
+    """Return kind, controller, the word whose gender and number these are, and the head of the target's clause.
 
     All stand for numbers of words; the controller stands before the target.
     """
@@ -138,7 +138,7 @@ def _controller(
 
 
 def _wrong_form(right: Row, feature: str, seen: Seen, ids: Mapping[str, int]) -> str | None:
-    """The most frequent form whose features differ from those of `right` in this feature's value alone.
+    """Return the most frequent form whose features differ from those of `right` in this feature's value alone.
 
     None where there is none, where it was ever seen with the right value, or the right form with a wrong one:
     such forms are ambiguous, or were annotated by mistake.
@@ -158,32 +158,32 @@ def _wrong_form(right: Row, feature: str, seen: Seen, ids: Mapping[str, int]) ->
         return None
     candidates = [
         (-count, ids[form], form)
-        for form, found in forms.items()
+        for form, seen_with in forms.items()
         if value not in values(form)
-        for features, count in found.items()
+        for features, count in seen_with.items()
         if len(others(features)) == len(features) - 1 and others(features) == others(right.features)
     ]
     return min(candidates)[2] if candidates else None
 
 
 def _elision_tells(before: Row, right: str, wrong: str) -> bool:
-    """Whether the word before shows by its vowel or apostrophe which form follows: "n'" stands before "est" alone."""
+    """Return whether the word before tells by a vowel or apostrophe which form follows, as "n'" does before "est"."""
     vowels = [form[0].lower() in _VOWELS for form in (right, wrong)]
     word = before.form.lower()
     return vowels[0] != vowels[1] and (word in _ELIDED or word.endswith(("'", "’")))
 
 
 def _relation(word: Row) -> str:
-    """The dependency relation without its subtype, in the names of UD 1: nsubj:pass is nsubjpass."""
+    """Return the dependency relation without its subtype, in the names of UD 1: nsubj:pass is nsubjpass."""
     main, _, subtype = (word.deprel or "").partition(":")
     return f"{main}pass" if subtype == "pass" and main in {"nsubj", "aux"} else main
 
 
 def _count(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, dict[str, int]]]:
-    """Pairs of every kind and feature, near (less than DISTANT tokens) and distant, where there are any."""
-    found: dict[str, dict[str, dict[str, int]]] = {}
+    """Count the pairs of every kind and feature, near (less than DISTANT tokens) and distant, where there are any."""
+    table: dict[str, dict[str, dict[str, int]]] = {}
     columns = (arrays[f"agreement_{name}"].tolist() for name in ("kind", "feature", "distance"))
     for kind, feature, distance in zip(*columns, strict=True):
-        counts = found.setdefault(KINDS[kind], {}).setdefault(FEATURES[feature], {"near": 0, "distant": 0})
+        counts = table.setdefault(KINDS[kind], {}).setdefault(FEATURES[feature], {"near": 0, "distant": 0})
         counts["distant" if distance >= DISTANT else "near"] += 1
-    return found
+    return table

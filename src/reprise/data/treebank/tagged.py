@@ -20,7 +20,7 @@ Tagged = Sequence[tuple[str, str]]
 def corpus_of(
     name: str, splits: Mapping[str, Sequence[Tagged]], minimum_count: int, label: str, facts: Mapping[str, Any]
 ) -> Corpus:
-    """Corpus of sentences without an end mark (facts["boundaries"] is "none"; `offsets` know them).
+    """Return the corpus of sentences without an end mark (facts["boundaries"] is "none"; `offsets` know them).
 
     The vocabulary is `<unk>` and the words that training has at least `minimum_count` times, by decreasing training
     frequency, ties by first appearance; `<unk>` stands for all others and is counted with them. Extra, a split each:
@@ -46,7 +46,7 @@ def corpus_of(
     if label not in names:
         raise UserError(f"{name}: no word is tagged {label}, which the label of sentences asks for")
     tags = {tag: i for i, tag in enumerate(names)}
-    kinds = {word: KINDS.index("single" if len(found) == 1 else "ambiguous") for word, found in tags_of.items()}
+    kinds = {word: KINDS.index("single" if len(tags_seen) == 1 else "ambiguous") for word, tags_seen in tags_of.items()}
     made: dict[str, Split] = {}
     extra: dict[str, np.ndarray] = {}
     for split, sentences in splits.items():
@@ -57,7 +57,7 @@ def corpus_of(
             "labels": [any(tag == label for _, tag in sentence) for sentence in sentences],
         }
         extra |= {f"{row}.{split}": np.array(values, np.int32) for row, values in rows.items()}
-    told = {
+    counted_facts = {
         "tags": names,
         "label": f"has a word tagged {label}",
         "labelled": {split: int(extra[f"labels.{split}"].sum()) for split in splits},
@@ -67,11 +67,11 @@ def corpus_of(
             for split in splits
         },
     }
-    return Corpus.of(name, made, counts, "none", told | dict(facts), extra)
+    return Corpus.of(name, made, counts, "none", counted_facts | dict(facts), extra)
 
 
 def most_frequent_tags(corpus: Corpus) -> np.ndarray:
-    """Tagging without context: the most frequent tag of every word of the vocabulary in training, (V,) int32.
+    """Tag without context: return the most frequent tag in training of every word of the vocabulary, (V,) int32.
 
     Ties go to the first tag in the alphabet; a word that training lacks takes the most frequent tag of all.
     """

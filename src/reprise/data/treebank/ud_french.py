@@ -31,7 +31,7 @@ _NIL_ROW = Row(NIL, None, "NIL", (), None, None, is_range=False)
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`; splits train, valid, test1, test2.
+    """Return the corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`; splits train, valid, test1, test2.
 
     Options: `accounting`, what counts as a token: rows (words, ranges and three `@nil` a sentence), surface (words and
     ranges) or words; `validation`: which `validation_sentences` of the training part are held out, the last ones or a
@@ -74,7 +74,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
         dict(zip(ids, trained.tolist(), strict=True)),
         "none",
         facts={  # the numbers of the paper's Tables 1 to 3, and the treebank's own, which no option changes
-            "words": {split: sum(map(_is_word, chain(*found))) for split, found in texts.items()},
+            "words": {split: sum(map(_is_word, chain(*rows_of))) for split, rows_of in texts.items()},
             "unseen_tokens": {split: int((trained[data.tokens] == 0).sum()) for split, data in splits.items()},
             "corpus": {
                 "sentences": len(every),
@@ -108,25 +108,25 @@ def prepare(raw: Path, options: Values) -> Corpus:
 
 
 def token_rows(sentence: Sentence, accounting: str) -> list[Row]:
-    """The tokens of a sentence; a row of the form NIL stands where the file has a line that is no row."""
+    """Return the tokens of a sentence; a row of the form NIL stands where the file has a line that is no row."""
     if accounting == "rows":
         return [_NIL_ROW, _NIL_ROW, *sentence.rows, _NIL_ROW]
     return [row for row in sentence.rows if accounting == "surface" or not row.is_range]
 
 
 def ranked_types(text: Iterable[Iterable[Row]]) -> Counter[str]:
-    """The types of a text in lower case with their counts, by decreasing frequency, ties by first appearance."""
+    """Return the types of a text in lower case with their counts, by decreasing frequency, ties by first appearance."""
     return Counter(ranked(Counter(row.form.lower() for row in chain(*text))))
 
 
 @cache
 def tags_of(upos: str, features: Features) -> tuple[str, ...]:
-    """The tags of a token: "POS:NOUN", "Gender:Fem", …"""
+    """Return the tags of a token: "POS:NOUN", "Gender:Fem", …"""
     return (f"POS:{upos}", *(f"{name}:{value}" for name, value in features))
 
 
 def word_places(text: Sequence[Sequence[Row]]) -> list[np.ndarray]:
-    """For each sentence the places of its words among the tokens of all of them; int64."""
+    """Return the places of each sentence's words among the tokens of all of them; int64."""
     starts = offsets_of(map(len, text))[:-1]
     return [start + np.flatnonzero([_is_word(row) for row in rows]) for start, rows in zip(starts, text, strict=True)]
 
@@ -136,7 +136,7 @@ def _is_word(row: Row) -> bool:
 
 
 def _tags_of_types(rows: Iterable[Row], ids: Mapping[str, int], tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Which tags the rows of each type bear (section 5.2), as `sparse_rows` of types by tags."""
+    """Return which tags the rows of each type bear (section 5.2), as `sparse_rows` of types by tags."""
     numbers = {tag: i for i, tag in enumerate(tags)}
     borne = np.zeros((len(ids), len(tags)), bool)
     for form, upos, features in {(row.form.lower(), row.upos, row.features) for row in rows}:
@@ -145,21 +145,21 @@ def _tags_of_types(rows: Iterable[Row], ids: Mapping[str, int], tags: Sequence[s
 
 
 def treebank_file(raw: Path, part: str) -> Path:
-    """The one file of a part: treebanks and releases name theirs differently (fr-ud-dev, fr_gsd-ud-dev).
+    """Return the one file of a part: treebanks and releases name theirs differently (fr-ud-dev, fr_gsd-ud-dev).
 
     Raises UserError where there is none, or more than one.
     """
-    found = sorted(p for p in raw.glob(f"*-ud-{part}.*") if p.name.endswith((".conllu", ".conllu.gz")))
-    if not found:
+    files = sorted(p for p in raw.glob(f"*-ud-{part}.*") if p.name.endswith((".conllu", ".conllu.gz")))
+    if not files:
         raise UserError(f"{raw}: no file *-ud-{part}.conllu or .conllu.gz; {how_to_fetch(raw)}")
-    if len(found) > 1:
-        names = ", ".join(p.name for p in found)
+    if len(files) > 1:
+        names = ", ".join(p.name for p in files)
         raise UserError(f"{raw}: {names} are all called the part {part}; keep the dataset's own file")
-    return found[0]
+    return files[0]
 
 
 def _split_sentences(sizes: Mapping[str, int], options: Values) -> dict[str, np.ndarray]:
-    """Numbers of the sentences of each split, in the order of the files (train, test, dev); int64."""
+    """Return numbers of the sentences of each split, in the order of the files (train, test, dev); int64."""
     n, held_out = sizes["train"], options["validation_sentences"]
     if held_out >= n:
         raise UserError(

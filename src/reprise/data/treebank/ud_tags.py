@@ -18,7 +18,7 @@ LABEL = "AUX"
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`, as `tagged.corpus_of` keeps it.
+    """Return the corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`, as `tagged.corpus_of` keeps it.
 
     Words are those that bear a part of speech ("de" and "le", not the range "du"), in lower case. Options: words that
     training has fewer than `minimum_count` times become `<unk>`; the last `validation_sentences` of the training part

@@ -35,7 +35,7 @@ class CorpusFacts(Pieces):
 
 
 def corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
-    """A metric a number among `corpus.facts`, named by the keys that lead to it, joined by dots.
+    """Return a metric a number among `corpus.facts`, named by the keys that lead to it, joined by dots.
 
     {"tokens": {"train": 5}} with a split called train is the metric tokens of the split train; all others are of
     the split "all", and {"corpus": {"tokens": 9}} is the metric tokens of it. Texts and lists are passed over.

@@ -32,14 +32,14 @@ class NGramCount(Pieces):
         training, _ = self.model.predictions(self.lines, np.isin(part, counted))
         self.counts = self.model.count(training)
         held_out = {split: part == value for split, value in HELD_OUT.items() if value not in counted}
-        predictions = {split: self.model.predictions(self.lines, chosen) for split, chosen in held_out.items()}
-        self.held_out = {split: (HeldOut(positions), places) for split, (positions, places) in predictions.items()}
+        predicted = {split: self.model.predictions(self.lines, chosen) for split, chosen in held_out.items()}
+        self.held_out = {split: (HeldOut(positions), places) for split, (positions, places) in predicted.items()}
         self.total = self.model.order
         self.parameters = 0  # n-grams whose count is kept
         self.probabilities: dict[str, np.ndarray] = {}
 
     def advance(self) -> str:
-        """Counts the next order and interpolates it with those below."""
+        """Count the next order and interpolate it with those below."""
         n, losses = len(self.found) + 1, {}
         for split, (held_out, _) in self.held_out.items():
             self.probabilities[split] = p = self.model.estimate(self.counts, held_out, n)
@@ -49,19 +49,19 @@ class NGramCount(Pieces):
         return f"{len(self.found)}-gram: test {losses['test']:.4f} nats/token"
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Counts again: that takes no longer than to keep and to read all probabilities."""
+        """Count again: that takes no longer than to keep and to read all probabilities."""
         for _ in state["found"]:
             self.advance()
 
     def outcome(self) -> Outcome:
-        """Entropies of the full order, as of the networks, the curve over orders, and that over positions in words."""
+        """Return entropies of the full order, as of the networks, and curves over orders and over places in words."""
         outcome = Outcome()
         for split, (_, places) in self.held_out.items():
             nats, shown = -np.log(self.probabilities[split]), np.zeros(0, np.int32)  # no prediction is shown
-            losses = LineLosses(self.lines, self.vocabulary, places, nats, shown)
-            outcome.metrics += losses.metrics(split)
+            of_lines = LineLosses(self.lines, self.vocabulary, places, nats, shown)
+            outcome.metrics += of_lines.metrics(split)
             values, orders = [losses[split] for losses in self.found], range(1, len(self.found) + 1)
             outcome.curves.append(curve(split, "cross_entropy", "nats/token", "order", orders, values))
             if split == "test":
-                outcome.curves += losses.by_position(split)
+                outcome.curves += of_lines.by_position(split)
         return outcome

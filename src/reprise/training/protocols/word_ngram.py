@@ -53,7 +53,7 @@ class WordNGramCount(Pieces):
         return sum(int(model["stored"]) for model in self.found[self.total - self.model.order :])
 
     def advance(self) -> str:
-        """Counts the n-grams of the next model, if they are not counted yet, and reads the held-out text."""
+        """Count the n-grams of the next model, if they are not counted yet, and read the held-out text."""
         part, below = divmod(len(self.found), self.model.order)
         if self._counts is None or len(self._counts.training) != self.words[part]:
             self._counts = NGramCounts(self.training.take(slice(self.words[part])), self.model.vocabulary)
@@ -61,7 +61,7 @@ class WordNGramCount(Pieces):
         return f"{below + 1}-grams of {self.words[part]:,} words"
 
     def _measure(self, counts: NGramCounts, n: int) -> dict[str, Any]:
-        """What is `stored`, and by split every quantity that there is of the model, and how many words are `scored`."""
+        """Return what is `stored`, and by split the quantities that the model has, and how many words are `scored`."""
         measured: dict[str, Any] = {"stored": float(len(counts.table(n).keys))}
         entropy = "cross_entropy" if self.model.proper else "score_cross_entropy"
         for split, held in self.held.items():
@@ -81,7 +81,7 @@ class WordNGramCount(Pieces):
         return measured
 
     def outcome(self) -> Outcome:
-        """Metrics `<name>_order_<n>` of the test text, the curves over n, and over the number of training words.
+        """Return metrics `<name>_order_<n>` of the test text, the curves over n, and over the number of training words.
 
         The cross-entropy of a model that gives some word no probability is infinite: it has none here. That of scores
         that are no probabilities is called `score_cross_entropy`.
@@ -105,11 +105,11 @@ class WordNGramCount(Pieces):
             if split in self.source:
                 outcome.metrics.append(metric(split, "source_entropy", self.source[split], "nats/token", n))
         for k in range(1, highest + 1):
-            self._tell_sizes(outcome, k)
+            self._add_sizes(outcome, k)
         return outcome
 
-    def _tell_sizes(self, outcome: Outcome, k: int) -> None:
-        """n-grams of order k stored, and how the test text fares, over the number of training words."""
+    def _add_sizes(self, outcome: Outcome, k: int) -> None:
+        """Add the n-grams of order k stored, and how the test text fares, over the number of training words."""
         models, name = self.found[k - 1 :: self.model.order], f"stored_order_{k}"
         values = [model["stored"] for model in models]
         outcome.curves.append(curve("train", name, "n-grams", "words", self.words, values))
@@ -117,8 +117,8 @@ class WordNGramCount(Pieces):
             halved = f"_halved_{halvings}_times" if halvings else ""
             outcome.metrics.append(metric("train", name + halved, value, "n-grams", words))
         for quantity in ("cross_entropy", "unpredicted_share"):
-            pairs = zip(self.words, models, strict=True)
-            points = {words: model["test"][quantity] for words, model in pairs if quantity in model["test"]}
+            of_words = zip(self.words, models, strict=True)
+            points = {words: model["test"][quantity] for words, model in of_words if quantity in model["test"]}
             if points:
                 y = list(points.values())
                 outcome.curves.append(curve("test", f"{quantity}_order_{k}", _UNITS[quantity], "words", points, y))

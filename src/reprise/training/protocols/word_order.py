@@ -53,12 +53,12 @@ class WordOrder(Pieces):
         return Positions.of(split, self.model.order - 1, self.end, "sentence")
 
     def _held(self, sentences: list[np.ndarray]) -> tuple[HeldOut, np.ndarray]:
-        """The sentences, `</s>` put behind each, and their bounds."""
+        """Return the sentences, `</s>` put behind each, and their bounds."""
         split = joined([np.append(words, self.end) for words in sentences])
         return HeldOut(self._positions(split)), split.offsets
 
     def advance(self) -> str:
-        """Scores all sentences under the model of the next order."""
+        """Score all sentences under the model of the next order."""
         n = len(self.found) + 1
         scores = {}
         for name, (held, offsets) in self.texts.items():
@@ -66,20 +66,20 @@ class WordOrder(Pieces):
             with np.errstate(divide="ignore"):  # a model without smoothing has zeros
                 scores[name] = sums(np.log(np.nan_to_num(p)), offsets)
         original = scores["original"]
-        shares: dict[str, float] = {}
+        numbers: dict[str, float] = {}
         for name in CHANGES:
-            shares[f"above_{name}"] = float((original > scores[name]).mean())
-            shares[f"tied_with_{name}"] = float((original == scores[name]).mean())
+            numbers[f"above_{name}"] = float((original > scores[name]).mean())
+            numbers[f"tied_with_{name}"] = float((original == scores[name]).mean())
         for phrase, score in zip(self.phrases, scores["phrases"], strict=True):
-            shares[phrase] = float(score)
-        self.found.append(shares)
-        return f"order {n}: {shares['above_shuffled']:.4f} above a random order"
+            numbers[phrase] = float(score)
+        self.found.append(numbers)
+        return f"order {n}: {numbers['above_shuffled']:.4f} above a random order"
 
     def outcome(self) -> Outcome:
-        """Shares of the test sentences by order, and the phrases' log-probabilities where they are finite."""
+        """Return shares of the test sentences by order, and the phrases' log-probabilities where they are finite."""
         outcome, sentences = Outcome(), len(self.texts["original"][1]) - 1
-        for n, shares in enumerate(self.found, 1):
-            for name, value in shares.items():
+        for n, numbers in enumerate(self.found, 1):
+            for name, value in numbers.items():
                 order = f"{metric_of(name)}_order_{n}"
                 if name not in self.phrases:
                     outcome.metrics.append(metric("test", order, value, "share", sentences))
@@ -89,22 +89,22 @@ class WordOrder(Pieces):
 
 
 def sentences_of(split: Split) -> list[np.ndarray]:
-    """The words of every sentence, without its `</s>`."""
+    """Return the words of every sentence, without its `</s>`."""
     return [words[:-1] for words in np.split(split.tokens.astype(np.int64), split.offsets[1:-1])]
 
 
 def joined(sentences: list[np.ndarray]) -> Split:
-    """Sentences one after the other."""
+    """Join sentences, one after the other."""
     return Split(np.concatenate(sentences).astype(np.int32), offsets_of(map(len, sentences)))
 
 
 def sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Sums within the bounds, exact before they are rounded: the order of what is added changes no bit."""
+    """Sum within the bounds, exact before they are rounded: the order of what is added changes no bit."""
     return np.array([math.fsum(values[a:b]) for a, b in zip(offsets, offsets[1:], strict=False)])
 
 
 def changes(words: np.ndarray, generator: torch.Generator) -> tuple[np.ndarray, np.ndarray] | None:
-    """The words in another order, and with two different neighbours exchanged; None where all words are alike."""
+    """Return the words in another order, and with two neighbours exchanged; None where all words are alike."""
     borders = np.flatnonzero(words[1:] != words[:-1])
     if not len(borders):
         return None
