@@ -26,7 +26,7 @@ OTHERWISE = {
 """Packages and modules that commands import and no stage depends on, and why."""
 
 
-IN_CHECKS = {"claims": {"report", "engines"}}
+IN_CHECKS = {"claims": {"bench", "report", "engines"}}
 """What a command imports only where `--check` holds committed tables and benchmarks against the records."""
 
 
@@ -63,8 +63,8 @@ def reached(stage: str) -> set[str]:
 @pytest.mark.parametrize("stage", COMMANDS)
 def test_a_stage_depends_on_every_package_that_its_command_imports(stage: str) -> None:
     deps = [dep for dep in STAGES[stage]["deps"] if dep.startswith("src/reprise/")]
-    assert all((ROOT / dep).exists() for dep in deps)
-    named = {Path(dep).stem for dep in deps}
+    assert all((ROOT / dep).exists() for dep in deps if "${" not in dep)
+    named = {Path(dep).relative_to("src/reprise").parts[0].removesuffix(".py") for dep in deps}
     unnamed = reached(stage) - named - OTHERWISE.keys() - IN_CHECKS.get(stage, set())
     assert unnamed == set(), "name it in dvc.yaml, or in OTHERWISE with the reason"
     assert named & OTHERWISE.keys() == set()
@@ -82,3 +82,26 @@ def test_every_figure_and_table_is_a_stage() -> None:
     for stage, kind in (("figure", "figures"), ("table", "tables")):
         shown = {f"{name}-{key}": name for name, paper in project().papers.items() for key in getattr(paper, kind)}
         assert {key: item["paper"] for key, item in stages[stage]["foreach"].items()} == shown
+
+
+def test_a_display_depends_on_its_code_and_on_the_papers_that_it_cites() -> None:
+    """A paper cites another's experiments by "<paper>/<experiment>"."""
+    stages = load_yaml(ROOT / "dvc.yaml")["stages"]
+    papers = project().papers
+    items = {**stages["figure"]["foreach"], **stages["table"]["foreach"]}
+    for key, item in items.items():
+        paper, name = papers[item["paper"]], key.removeprefix(f"{item['paper']}-")
+        code = {**paper.figures, **paper.tables}[name].function.partition(".")[0]
+        assert code in {item["code"], "shared"}, key
+    for name in papers:
+        text = (ROOT / f"config/papers/{name}.yaml").read_text(encoding="utf-8")
+        cited = {other for other in papers if other != name and re.search(rf"\b{other}/[a-z]", text)}
+        assert {item["cites"] for item in items.values() if item["paper"] == name} - {name} == cited
+
+
+def test_a_display_reads_the_code_of_no_other_paper() -> None:
+    folder = SOURCE / "reprise/report/papers"
+    for path in folder.rglob("*.py"):
+        own = {path.relative_to(folder).parts[0], "shared"}
+        modules = {name for name in imported(path) if name.startswith("reprise.report.papers.")}
+        assert {name.split(".")[3] for name in modules} <= own, path
