@@ -96,23 +96,20 @@ def boxes(browser, selector: str) -> list[list[float]]:
     return browser.execute_script(script, selector)
 
 
-def test_the_first_screen_holds_a_sentence_a_paper_the_plot_and_every_claim(opened):
+def test_the_first_screen_holds_the_main_claims_with_their_numbers_and_no_label_of_the_plot_is_cut(opened):
     browser = opened()
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride", {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     )
-    sentences = browser.execute_script("return [...document.querySelectorAll('.sentences li')].map(e => e.innerText)")
-    assert {text[:3] for text in sentences} == {"000", "001", "002", "003", "004"}
-    assert all(re.search(r"[Rr]eplicate|Undecided|No answer", text) for text in sentences), sentences
-    shown = {".sentences li": 6, "svg.forest.wide": 1, "svg.forest.wide a": 20, ".squares a": 50, ".trust": 1}
-    for selector, least in shown.items():
-        found = boxes(browser, selector)
-        assert len(found) >= least, selector
-        outside = [box for box in found if box[0] < 0 or box[1] < 0 or box[2] > 1440 or box[3] > 900]
-        assert outside == [], selector
-    rows = boxes(browser, "svg.forest.wide text")
+    rows = browser.execute_script("return [...document.querySelectorAll('table.main tbody tr')].map(e => e.innerText)")
+    assert {text[:3] for text in rows} == {"000", "001", "002", "003", "004"}
+    assert all(re.search(r"replicate|undecided|not judged|no data|not run", text) for text in rows), rows
+    found = boxes(browser, "table.main tbody tr")
+    assert [box for box in found if box[0] < 0 or box[2] > 1440 or box[3] > 900] == []
+    for selector, least in {"svg.forest.wide a": 20, ".squares a": 50}.items():
+        assert len(boxes(browser, selector)) >= least, selector
     (plot,) = boxes(browser, "svg.forest.wide")
-    assert [row for row in rows if row[0] < plot[0] - 1 or row[2] > plot[2] + 1] == []
+    assert [row for row in boxes(browser, "svg.forest.wide text") if row[0] < plot[0] - 1 or row[2] > plot[2] + 1] == []
     axis = min(box[0] for box in boxes(browser, "svg.forest.wide line.rule"))
     labels = boxes(browser, "svg.forest.wide a > text:first-of-type")
     assert [label for label in labels if label[2] > axis] == []
@@ -135,9 +132,9 @@ def test_nothing_overflows_in_either_scheme(opened, width, dark):
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
-def test_a_phone_shows_sentences_then_the_plot_then_squares(opened):
+def test_a_phone_shows_the_main_claims_then_the_plot_then_squares(opened):
     browser = opened(PHONE)
-    order = [boxes(browser, selector)[0][1] for selector in (".sentences", "svg.forest.narrow", ".squares")]
+    order = [boxes(browser, selector)[0][1] for selector in ("table.main", "svg.forest.narrow", ".squares")]
     assert order == sorted(order)
     assert boxes(browser, "svg.forest.wide") == []
 
@@ -166,7 +163,13 @@ def test_an_address_unfolds_what_it_leads_to(opened, address):
 
 @pytest.mark.parametrize(
     ("asked", "first"),
-    [("rntn-100 paper", "#rrntn/paper/experiments/"), ("r1", "#rrntn/R1"), ("no such thing", "Nothing found.")],
+    [
+        ("rntn-100 paper", "#rrntn/paper/experiments/"),
+        ("r1", "#rrntn/R1"),
+        ("table 4 llrnn", "#llrnn/reduced/table-4"),
+        ("dropout", "/experiments/"),
+        ("no such thing", "Nothing found."),
+    ],
 )
 def test_the_search_leads_to_claims_and_experiments_the_exact_name_first(opened, asked, first):
     browser = opened()

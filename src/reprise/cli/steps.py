@@ -91,7 +91,7 @@ def render_command(given: argparse.Namespace) -> None:
     if given.readme and (given.name or given.report or given.tier):
         raise UserError("--readme: writes README's results alone; put names, --report and --tier into another call")
     project, experiments = project_and_experiments(given.tier)
-    from reprise.report.page.page import write_page
+    from reprise.report.page.page import Origin, write_page
     from reprise.report.page.readme import write_results
     from reprise.report.parts.context import every_tier, load_contexts
     from reprise.report.render import render
@@ -103,7 +103,7 @@ def render_command(given: argparse.Namespace) -> None:
     if given.name or not given.report:
         written += render(project, load_contexts(project, experiments), given.name)
     if given.report or not given.name:
-        written.append(write_page(project, every_tier(project)))
+        written.append(write_page(project, every_tier(project), Origin.of(project.root)))
     print(*written, sep="\n")
 
 

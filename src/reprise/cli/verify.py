@@ -1,4 +1,4 @@
-"""Claims and readings judged from the run records, and what is committed held against them."""
+"""Claims and settings judged from the run records, and what is committed held against them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Contrasts estimated from run records: folds paired, seeds as independent samples with moderated variances.
 
 A family is what was trained of one model on one text and task under one reading. Readings never share a deviation:
-another choice may change how far replicas differ, as another schedule of the m-RNN does, whose trainings blow up.
+another choice may change how far replicas differ, as another schedule of the m-RNN does, whose training runs become
+unstable.
 
 Seeds: an experiment's own variance is moderated by that of its family (`moderated`); an experiment with one
 replica has its family's alone. One replica of each cannot be tested.

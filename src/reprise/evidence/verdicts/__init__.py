@@ -3,7 +3,7 @@
 Answer. A claim *agrees* where each of its comparisons is established by a one-sided test at 2.5 % (so that a
 two-sided 95 % interval excludes the opposite), of an equivalence by two tests at 5 % each. All of them have to hold, so
 that each is tested at the full level (intersection-union). It *disagrees* where the opposite of one comparison is
-established in the same way, all of them tested together after Holm. Anything else is *undecided*. It is *not judged*
+established in the same way, Holm-corrected for their number. Anything else is *undecided*. It is *not judged*
 where the side that ought to be better did not learn its task, by the rule that the claim states, and nothing refutes
 it. Where the other side did not learn, that is the effect. A comparison within one model that did not learn says
 nothing; the others of its claim are judged without it.
@@ -57,7 +57,7 @@ def tail_of(kind: str) -> float:
 def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> str:
     """The direction of a claim all of whose parts have to hold; `lost`: a comparison lost replicas.
 
-    That all hold is as sure as the least sure part (Berger, Technometrics 24, 1982); that one does not, is the first
+    That all hold is as sure as the weakest part (Berger, Technometrics 24, 1982); that one does not, is the first
     step of Holm (1979): the surest, at the level divided by their number. Without any part there is nothing to judge.
     """
     if parts and len(parts) * min(part.p_against for part in parts) <= tail:

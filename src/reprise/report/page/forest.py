@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from textwrap import wrap
 
 from reprise.report.parts.answers import Answer
 from reprise.report.parts.rounding import fixed
@@ -16,6 +17,8 @@ from reprise.report.parts.summary import Summary
 LOW, HIGH = -2.0, 4.0
 """Ends of the axis; what lies beyond them is an arrow, and its number stands at the right."""
 STYLE = Path(__file__).with_name("forest.css").read_text(encoding="utf-8")
+_NARROW = 54
+"""Characters of a line of a label on a phone."""
 _LEGEND = (
     ("paper", "the paper's effect; band: its rounding"),
     ("ours", "ours, tier paper"),
@@ -48,8 +51,8 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
     groups = {title: [a for a in found if a.plotted] for title, found in groups.items()}
     groups = {title: found for title, found in groups.items() if found}
     width, left, right = (372, 8, 116) if narrow else (960, 440, 128)
-    step, above, top = (33, 15, 32) if narrow else (18, 0, 32)
-    columns = 2 if narrow else 4
+    step, above, top = (46, 28, 32) if narrow else (18, 0, 32)
+    columns = 1 if narrow else 4
     below = 16 * math.ceil(len(_LEGEND) / columns) + 8
     end = top + sum(20 + step * len(found) for found in groups.values()) + 6
     height = end + below
@@ -68,8 +71,9 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
         kind = {0: "zero", 1: "one"}.get(tick, "rule")
         out.append(f'<line class="{kind}" x1="{x(tick)}" x2="{x(tick)}" y1="{top - 6}" y2="{end}"/>')
         out.append(f'<text class="soft" text-anchor="middle" x="{x(tick)}" y="{top - 10}">{fixed(tick, 0)}</text>')
-    out.append(f'<text class="soft" text-anchor="end" x="{x(-0.3)}" y="10">opposite</text>')
-    out.append(f'<text class="soft" text-anchor="middle" x="{x(0)}" y="10">none</text>')
+    if not narrow:
+        out.append(f'<text class="soft" text-anchor="end" x="{x(-0.3)}" y="10">opposite</text>')
+        out.append(f'<text class="soft" text-anchor="middle" x="{x(0)}" y="10">none</text>')
     out.append(f'<text class="soft" x="{x(0.5)}" y="10">as in the paper</text>')
     out.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{top - 10}">ours / paper</text>')
     y = top
@@ -80,7 +84,9 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
             at = y + step / 2 + above / 2
             name = f"{answer.claim}{'*' if answer.decision.afterwards else ''}"
             label = escape(f"{name}  {answer.title}")
-            parts = [f'<text x="{8 if narrow else 14}" y="{y + 12 if narrow else at + 4}">{label}</text>']
+            texts = wrap(label, _NARROW) if narrow else [label]
+            first = y + 26 - 13 * (len(texts) - 1) if narrow else at + 4
+            parts = [f'<text x="{8 if narrow else 14}" y="{first + 13 * i}">{t}</text>' for i, t in enumerate(texts)]
             parts += _marks(answer, at, x)
             ratio = answer.plotted.ratio
             number, ends = _number(ratio.value), (ratio.low, ratio.high)

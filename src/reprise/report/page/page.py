@@ -4,10 +4,13 @@ The first screen is plain HTML. All else is folded: its HTML stands compressed i
 reader unfolds it. No markup comes from a file under results/: tables are made anew, drawings are images.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import json
 import re
+import subprocess
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,6 +62,21 @@ class Origin:
     date: str = ""
     commit: str = ""
     repository: str = ""
+
+    @classmethod
+    def of(cls, root: Path) -> Origin:
+        """Ask git; what it does not know is left out."""
+
+        def ask(*words: str) -> str:
+            done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=False)
+            return done.stdout.strip() if done.returncode == 0 else ""
+
+        repository = ask("remote", "get-url", "origin")
+        return cls(
+            date=ask("log", "-1", "--format=%cs"),
+            commit=ask("log", "-1", "--format=%h"),
+            repository=repository.removesuffix(".git") if repository.startswith("https://") else "",
+        )
 
 
 def write_page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> Path:

@@ -102,11 +102,10 @@ def noted(
     reaches = {key: rows[beside(key, "reach")].astype(float) for key in cut}
     passes = any((rows[key].astype(float) - reach < least).any() for key, reach in reaches.items())
     one = _FOLD if any(name in context.runs and context.runs[name].by_fold for name in names) else _REPLICA
-    law = f"±: half of the {INTERVAL} of the mean, by Student's law from the standard deviation (SD) that verdicts take"
-    said = [f"{law} for {one}."]
-    said += ["Where the interval of a share would pass 0 or 1, it is given in brackets, cut there."] if shares else []
-    said += ["Where that of a perplexity or a rank would pass 1, it is given in brackets, cut there."] if passes else []
-    return [" ".join([*said, "Gaps in SDs are in that one."] if gaps else said)]
+    said = [f"±: half of the {INTERVAL} of the mean, by Student's t distribution. SD: {one}."]
+    said += ["In brackets: an interval that would pass 0 or 1, cut there."] if shares else []
+    said += ["In brackets: an interval that would fall below 1, cut there."] if passes else []
+    return [" ".join([*said, "Gaps in SDs use the same SD."] if gaps else said)]
 
 
 def beside(key: str, what: str) -> str:
@@ -115,12 +114,12 @@ def beside(key: str, what: str) -> str:
 
 
 _FOLD = (
-    "one fold: that of its own folds, or of its family's (all that was trained of a model on one text) where these "
-    "know more, their overlap accounted for after Nadeau and Bengio"
+    "of one fold, or of the family where that has more degrees of freedom (Nadeau and Bengio). "
+    "A family: all that was trained of a model on one text"
 )
 _REPLICA = (
-    "one replica: its own, moderated by that of its family (all that was trained of a model on one text or task, under "
-    "one choice of every assumption) after Smyth"
+    "of one replica, moderated by that of its family (Smyth). "
+    "A family: all that was trained of a model on one text or task with the same settings"
 )
 
 
@@ -163,7 +162,7 @@ def _steady(value: float) -> float:
 
 
 def mean_and_interval(points: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
-    """Mean over the columns, a replica each, and the ends of its 95 % interval by Student's law, row by row.
+    """Mean over the columns, a replica each, and the ends of its 95 % interval by Student's t distribution, row by row.
 
     A row with one number has its ends there.
     """

@@ -189,7 +189,7 @@ def _verdict(printed: pd.DataFrame, yardstick: float) -> str:
     clear = abs(off[near]) * CLEAR < abs(off[far])
     whose = f"Ours ({plural(len(ours), 'model')}) are" if len(ours) else "The n-gram is"
     said = f"{whose} on average {_by(off['bits'])} the paper's numbers read as bits, {_by(off['nats'])} them read as "
-    return f"{said}nats{f', so that {near} are the plausible reading' if clear else ', which leaves the unit open'}."
+    return f"{said}nats{f', so that {near} are the plausible unit' if clear else ', which leaves the unit undecided'}."
 
 
 def _by(distance: float) -> str:
