@@ -17,11 +17,10 @@ from reprise.cli.bench import COMMITTED, committed_table
 from reprise.cli.common import console, project_and_experiments, require_paper, table
 from reprise.errors import Failed, UserError
 from reprise.files import is_there, write_atomically
-from reprise.records.model import records_of
-from reprise.records.resolved import Resolved
 
 if TYPE_CHECKING:
     from reprise.evidence.decisions import Decision
+    from reprise.evidence.runs import Replica
 
 _NAMED = 5
 """So many claims or files that differ are called by name."""
@@ -40,12 +39,14 @@ def verify_command(given: argparse.Namespace) -> None:
     """
     project, experiments = project_and_experiments(given.tier)
     from reprise.evidence.decisions import dump_claims
+    from reprise.evidence.runs import load_runs
     from reprise.evidence.verdicts.claims import judge_claims
 
     tier = project.config.tier
     folder = project.root / "results" / tier
     path = folder / "claims.json"
-    claims = judge_claims(project, experiments)
+    runs = load_runs(project, experiments)
+    claims = judge_claims(project, runs)
     text = dump_claims(claims)
     if not given.check:
         write_atomically(path, text)
@@ -53,7 +54,8 @@ def verify_command(given: argparse.Namespace) -> None:
         rows = [_row(f"{p}/{key}", one) for p, of in claims.items() for key, one in of.items() if one.comparisons]
         console().print(table(columns, rows))
         print(f"{path}: {summary(claims)}")
-        print(f"run records: {made_by_other_code(experiments, project.root)}")
+        replicas = [replica for of in runs.values() for one in of.values() for replica in one.replicas]
+        print(f"run records: {made_by_other_code(replicas)}")
         return
     if not path.is_file() or path.read_bytes() != text.encode():
         why = "; ".join(_differences(path, project.root, claims, text)) or "other bytes"
@@ -66,11 +68,11 @@ def verify_command(given: argparse.Namespace) -> None:
     print(f"{folder}: everything follows from the run records; {summary(claims)}")
 
 
-def made_by_other_code(experiments: Iterable[Resolved], root: Path) -> str:
+def made_by_other_code(replicas: Iterable[Replica]) -> str:
     """Say how many records were made by other code than today's, and how many do not say by which."""
     from reprise.training.origin import digest_packages
 
-    records = [record["run"].get("code") for experiment in experiments for record in records_of(experiment, root)]
+    records = [replica.code for replica in replicas]
     codes = [code for code in records if code is not None]
     other = sum(digest_packages(tuple(code["packages"])) != code["sha256"] for code in codes)
     unknown = f"{len(records) - len(codes)} do not record the code that made them"

@@ -43,7 +43,8 @@ class Replica:
 
     `finished`: whether training ended and, for claims, every number is finite. An infinite perplexity is judged as a
     divergence is.
-    `rise`: by how much its validation loss, in nats, later lay above its lowest; None of one without that curve.
+    `code`: which packages made it, and their digest; None where the record does not say. `rise`: by how much its
+    validation loss, in nats, later lay above its lowest; None of one without that curve.
     """
 
     number: int
@@ -54,6 +55,7 @@ class Replica:
     sizes: dict[Quantity, int | None] = field(default_factory=dict)
     best: dict[Quantity, float] = field(default_factory=dict)
     rise: float | None = None
+    code: Mapping[str, Any] | None = None
 
     def number_of(self, quantity: Quantity, log: bool) -> float:
         """Return a metric or its logarithm; that of an infinite perplexity is the cross-entropy that it was made of."""
@@ -294,8 +296,9 @@ def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
     of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
     best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
     losses = (c["y"] for c in record["curves"] if c["axis"] in _TIME and (c["metric"], c["split"]) == _VALIDATION)
+    rise = _rise(next(losses, ()))
     finished = record["status"] == "finished" and all(math.isfinite(row["value"]) for row in rows)
-    return Replica(record["replica"], record["fold"], finished, *of, best, _rise(next(losses, ())))
+    return Replica(record["replica"], record["fold"], finished, *of, best, rise, record["run"].get("code"))
 
 
 def _rise(losses: Sequence[float]) -> float | None:

@@ -7,6 +7,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import special, stats
@@ -127,7 +128,13 @@ def residuals(series: Collection[Mapping[Hashable, float]]) -> list[Spread | Non
 
     A model has as many degrees of freedom as its share of all of them; None of one that has nothing left to err.
     """
-    cells = [(i, k, value) for i, one in enumerate(series) for k, value in one.items()]
+    return list(_fitted(tuple(tuple(one.items()) for one in series)))
+
+
+@lru_cache(maxsize=1024)
+def _fitted(series: tuple[tuple[tuple[Hashable, float], ...], ...]) -> tuple[Spread | None, ...]:
+    """The same of (fold, number) pairs: many claims compare members of one family."""
+    cells = [(i, k, value) for i, one in enumerate(series) for k, value in one]
     folds = list(dict.fromkeys(k for _, k, _ in cells))
     design = np.zeros((len(cells), len(series) + len(folds)))
     for row, (i, k, _) in enumerate(cells):
@@ -141,7 +148,7 @@ def residuals(series: Collection[Mapping[Hashable, float]]) -> list[Spread | Non
         of = [row for row, cell in enumerate(cells) if cell[0] == i]
         its = float(left[of].sum())
         own.append(Spread(float(squares[of].sum()) / its, its) if its > 1e-9 else None)
-    return own
+    return tuple(own)
 
 
 def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.0, tail: float = 0.025) -> int | None:

@@ -13,6 +13,7 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import EXIT_FAILED, EXIT_USAGE
 from reprise.evidence.decisions import dump_claims, read_claims
+from reprise.evidence.runs import load_runs
 from reprise.evidence.verdicts.claims import judge_claims
 
 LAW = "settings: {weight_law: fan-in-truncated-normal-corrected}, tiers: {quick: {replicas: 2}}"
@@ -118,7 +119,7 @@ def test_missing_records_and_variants_of_another_tier_are_not_run(clone):
     found = judged()
     assert (found["answer"], found["notes"]) == ("not run", [{"kind": "not-trained", "titles": ["LSTM, T = 5"]}])
     project = load_project(".")
-    assert judge_claims(project, resolve_tier(project, "paper"))["digits"]["D1"].answer == "not run"
+    assert judge_claims(project, load_runs(project, resolve_tier(project, "paper")))["digits"]["D1"].answer == "not run"
     # The configuration is sound, and the tier that runs the variant judges it.
     edit(OURS, VARIANTS.replace("quick", "paper"))
     edit("lower: rnn-t5", "lower: rnn-t5@weight-law=corrected")
@@ -265,5 +266,5 @@ def test_what_is_written_is_what_is_read(clone):
     """The file is a dump of the same classes, to six digits."""
     verify()
     project = load_project(".", {"tier": "quick"})
-    judged = judge_claims(project, resolve_tier(project))
+    judged = judge_claims(project, load_runs(project, resolve_tier(project)))
     assert dump_claims(read_claims(Path(), "quick")) == dump_claims(judged) == CLAIMS.read_text(encoding="utf-8")

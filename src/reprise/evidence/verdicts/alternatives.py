@@ -159,4 +159,5 @@ def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
     for replica in runs.replicas:
         sizes = {(metrics[metric], split): n for (metric, split), n in replica.sizes.items() if metric in metrics}
         replicas.append(replace(replica, sizes={**replica.sizes, **sizes}))
-    return replace(runs, entry=renamed(runs.entry, metrics), replicas=replicas)
+    entry = runs.entry.model_copy(update={"reported": renamed(runs.entry.reported, metrics)})
+    return replace(runs, entry=entry, replicas=replicas)

@@ -13,22 +13,22 @@ from reprise.evidence.contrasts import Contrast, terms_of
 from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Estimated, Printed, Verdict
 from reprise.evidence.measure import measure
 from reprise.evidence.numbers import LETTERS
-from reprise.evidence.runs import Quantity, Runs, Table, load_runs
+from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import mean
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, TRAINED, UNDECIDED
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
-from reprise.records.resolved import FULL, Resolved
+from reprise.records.resolved import FULL
 
 
-def judge_claims(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Decision]]:
-    """Judge every claim, by paper and key.
+def judge_claims(project: Project, loaded: Mapping[str, Mapping[str, Runs]]) -> dict[str, dict[str, Decision]]:
+    """Judge every claim, by paper and key, from what `load_runs` gives.
 
     Errors: `UserError` for a damaged record, and for a claim, an alternative to what it measures, or a number of the
     paper, about a metric that no finished replica has.
     """
     decisions: dict[str, dict[str, Decision]] = {}
-    for paper_id, runs in load_runs(project, experiments).items():
+    for paper_id, runs in loaded.items():
         paper, file = project.papers[paper_id], project.root / PAPERS / f"{paper_id}.yaml"
         table = Table(runs)
         _check_reported(paper, runs, file)
