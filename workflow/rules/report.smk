@@ -1,10 +1,20 @@
 """From run records to what people read. Their code is an input: changing a plot draws it again and trains nothing."""
 
+import reprise
+
+
+def source(name):
+    """A file of the package: from the clone as it lies there, from elsewhere where it is installed."""
+    path = Path(reprise.__file__).resolve().parent / name
+    return str(
+        path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    )
+
 
 def sources(folder):
     return sorted(
         str(p)
-        for p in Path("src/reprise", folder).rglob("*")
+        for p in Path(source(folder)).rglob("*")
         if p.suffix in {".py", ".j2", ".css", ".js", ".mplstyle"}
     )
 
@@ -48,8 +58,8 @@ JUDGING = [
         for name in ("catalogue", "config", "data", "evaluation", "evidence", "records")
         for path in sources(name)
     ),
-    "src/reprise/files.py",
-    "src/reprise/units.py",
+    source("files.py"),
+    source("units.py"),
 ]
 DRAWING = [*JUDGING, *sources("report")]
 # The page quotes the equations of the models' docstrings besides.
