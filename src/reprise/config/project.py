@@ -77,6 +77,9 @@ def read_paper(path: Path) -> tuple[Paper, Places]:
             raise UserError(f"{path}: key {key}: {unknown_key(key)}")
     families = _mapping(content.pop("families", {}), path, "families")
     experiments = _mapping(content.get("experiments"), path, "experiments")
+    for name, family in families.items():
+        if "like" in _mapping(family, path, f"families.{name}"):
+            raise UserError(f"{path}: key families.{name}.like: a family takes nothing from another; write it out")
     borrowed: dict[str, str] = {}
     merged = {}
     for name, entry in experiments.items():
@@ -102,6 +105,8 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mapping(value: Any, path: Path | str, key: str = "(top)") -> dict[str, Any]:
+    if value is None and key == "(top)":
+        raise UserError(f"{path}: the file is empty; write keys and values")
     if not isinstance(value, dict):
         raise UserError(f"{path}: key {key}: should be a mapping, not {shortened(value)}; write keys and values")
     return value

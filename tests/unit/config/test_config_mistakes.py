@@ -27,6 +27,7 @@ DIGITS = [
     ("\nassumptions:\n", "\nassumption:\n", "assumption"),
     ("    like: small\n", "    likes: small\n", "experiments.rnn-t5.likes"),
     ("like: small", "like: smal", "experiments.rnn-t5.like"),
+    ("  small:\n", "  small:\n    like: other\n", "families.small.like"),
     ("like: small", "like: [small]", "experiments.rnn-t5.like"),
     ("year: 2017\n", "", "year"),
     ("hidden_size: {value", "hidden_size: {vallue", "families.small.model.hidden_size.vallue"),

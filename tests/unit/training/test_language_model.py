@@ -16,7 +16,7 @@ from reprise.data.corpus import Corpus
 from reprise.errors import UserError
 from reprise.records.resolved import Resolved
 from reprise.training.protocol import build_training
-from reprise.training.protocols.language_model import check_contract, initialise
+from reprise.training.protocols.language_model import check_contract, initialise, unigram_loss
 
 MODULE = """
 from torch import nn
@@ -156,6 +156,14 @@ def test_the_rate_falls_after_an_epoch_and_training_stops_early(make):
     stalled = make(learning_rate=1e-30, initialisation="*: zero", patience=2, max_epochs=9)
     finish(stalled)
     assert stalled.epoch == 3
+
+
+def test_a_model_that_has_not_beaten_the_unigram_is_named(make, capsys):
+    tokens = np.array([0, 0, 1]), np.array([0, 1])
+    assert unigram_loss(*tokens, 2) == pytest.approx(-(np.log(3 / 5) + np.log(2 / 5)) / 2)
+    for rate, named in ((1e-30, True), (2.0, False)):
+        finish(make(learning_rate=rate, max_epochs=2))
+        assert ("unigram" in capsys.readouterr().err) == named
 
 
 def test_first_weights_follow_the_table_and_the_seed(make):

@@ -4,6 +4,7 @@ The module has `forward(x, state) -> (logits, state)`, with x (T, B) integers an
 `initial_state(B)`, a tensor or a tuple of them, batch in any axis. Dropout is the module's own.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -17,6 +18,7 @@ from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.choice import reference_alone
 from reprise.errors import UserError
+from reprise.records.record import Outcome
 from reprise.training.epochs import RateSchedule, side_by_side
 from reprise.training.protocol import copied
 
@@ -70,6 +72,9 @@ class LanguageModel(RateSchedule):
         self.compute(model, reference_alone)
         check_contract(self.model, len(loaded.vocabulary))
         self.descend_by(self._make_optimiser)
+        self.unigram = unigram_loss(
+            loaded.splits["train"].tokens, loaded.splits["valid"].tokens, len(loaded.vocabulary)
+        )
         self.carried: Any = None
         self.starts: list[Any] = []  # states before the last updates, as far back as gradients go
         self.best: dict[str, Tensor] | None = None
@@ -165,8 +170,23 @@ class LanguageModel(RateSchedule):
             self.model.load_state_dict(self.best)
         return undo and not better
 
+    def outcome(self) -> Outcome:
+        """Losses at the best epoch and the curves; stderr names a model that has not beaten the words' frequencies."""
+        if self.history and self.history[self.best_epoch - 1]["valid"] > self.unigram:
+            message = f"no epoch's validation loss is below the unigram's, {self.unigram:.3f} nats/token"
+            print(
+                f"reprise: {self.config['model']['name']}: {message}: it learned nothing of the order", file=sys.stderr
+            )
+        return super().outcome()
+
     def state(self) -> dict[str, Any]:
         return super().state() | {"carried": copied(self.carried)}
+
+
+def unigram_loss(training: np.ndarray, held_out: np.ndarray, vocabulary: int) -> float:
+    """Cross-entropy (nats/token) of a held-out text under the training text's frequencies, one added to each count."""
+    counts = np.bincount(training, minlength=vocabulary) + 1.0
+    return float(-np.log(counts / counts.sum())[held_out].mean())
 
 
 def detached(state: Any) -> Any:
