@@ -3,7 +3,6 @@
 import argparse
 import json
 import logging
-from functools import partial
 from pathlib import Path
 
 from reprise import environment
