@@ -154,11 +154,14 @@ def test_a_diverged_replica_is_shown_and_stops_nothing(finished):
 
 
 def test_snakemakes_own_report_holds_figures_tables_and_the_page(finished):
+    # Two papers of one document, as the palindromes and the books are.
+    finished.edit("config/papers/words.yaml", 'document: "001"', 'document: "002"')
     run = finished.snakemake("--report", "snakemake.html")
     assert run.status == 0, run.log
+    assert "WARNING" not in run.log
     text = (finished.root / "snakemake.html").read_text(encoding="utf-8")
     held = ("digits-curves.svg", "digits-convergence.html", "words-perplexity.html", "report.html")
-    held += ("002: Palindromes of five digits", "First step at 100 % accuracy", "Everything on one page")
+    held += ("002 Palindromes of five digits", "First step at 100 % accuracy", "Everything on one page")
     assert [name for name in held if name not in text] == []
 
 

@@ -26,7 +26,8 @@ def shown(name, key, kind, suffix):
     return report(
         f"{RESULTS}/{kind}s/{name}-{key}.{suffix}",
         caption="../report/display.rst",
-        category=f"{paper.document}: {paper.title}",
+        # Snakemake makes it the name of a link, which a colon would end.
+        category=f"{paper.document} {paper.title}",
         subcategory=f"{kind.capitalize()}s",
         labels={kind: display.title, "place": display.place},
     )
