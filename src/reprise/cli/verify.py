@@ -20,7 +20,7 @@ from reprise.files import is_there, write_atomically
 
 if TYPE_CHECKING:
     from reprise.evidence.decisions import Decision
-    from reprise.evidence.runs import Replica
+    from reprise.evidence.runs import Replica, Runs
 
 _NAMED = 5
 """So many claims or files that differ are called by name."""
@@ -56,6 +56,7 @@ def verify_command(given: argparse.Namespace) -> None:
         print(f"{path}: {summary(claims)}")
         replicas = [replica for of in runs.values() for one in of.values() for replica in one.replicas]
         print(f"run records: {made_by_other_code(replicas)}")
+        print(*_warnings(claims, runs), sep="\n")
         return
     if not path.is_file() or path.read_bytes() != text.encode():
         why = "; ".join(_differences(path, project.root, claims, text)) or "other bytes"
@@ -66,6 +67,25 @@ def verify_command(given: argparse.Namespace) -> None:
         raise Failed(f"{folder}: not what the run records give: {', '.join(_first(differ))}; {remedy}")
     check_benchmarks(project.root)
     print(f"{folder}: everything follows from the run records; {summary(claims)}")
+
+
+def _warnings(claims: Mapping[str, Mapping[str, Decision]], runs: Mapping[str, Mapping[str, Runs]]) -> Iterator[str]:
+    """How far the answers hang on how they are tested, and which training runs went wrong."""
+    from reprise.evidence.sensitivity import examine_sensitivity
+    from reprise.evidence.stability import RISE, count_unstable
+
+    found = examine_sensitivity({f"{paper}/{key}": one for paper, of in claims.items() for key, one in of.items()})
+    late = ", ".join(f"{len(names)} that {answer[:-1]}" for answer, names in found.afterwards.items())
+    yield f"criteria set afterwards: of claims on trained models {late}"
+    yield (
+        f"corrected for several tests: of {len(found.agree)} agreements {len(found.benjamini_hochberg)} survive "
+        f"Benjamini-Hochberg and {len(found.holm)} Holm"
+    )
+    other = ", ".join(f"{name} {answer}" for name, answer in found.welch.items())
+    yield f"other answers by Welch's test: {other or 'none'}"
+    counts = count_unstable(one for of in runs.values() for one in of.values())
+    diverged, unstable = (sum(getattr(one, what) for one in counts) for what in ("diverged", "unstable"))
+    yield f"training runs: {diverged} diverged; {unstable} finished, but their validation loss rose by over {RISE} nats"
 
 
 def made_by_other_code(replicas: Iterable[Replica]) -> str:

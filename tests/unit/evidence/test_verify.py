@@ -48,6 +48,8 @@ def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     # Kinds of evidence are never added up; a line a claim that was judged.
     assert "equation: 1 agrees; trained: 1 undecided (reduced budget)" in said
     assert "digits/D1" in said
+    assert "of 0 agreements 0 survive" in said
+    assert "0 diverged; 0 finished" in said
 
 
 def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, capsys):
