@@ -8,7 +8,7 @@ from typing import Any
 
 from reprise.cli.common import console, numbers, shown, spread, table
 from reprise.errors import EXIT_FAILED
-from reprise.records.model import read_record
+from reprise.records.record import read_record
 
 _ABSENT, _UNKNOWN = "-", "not recorded"
 _MADE_BY = {

@@ -12,8 +12,8 @@ from reprise.cli.common import console, find_experiment, numbers, shown, table
 from reprise.config.project import Project
 from reprise.errors import Failed, UserError
 from reprise.files import is_there
-from reprise.records.model import RunRecord, read_record
-from reprise.records.record import Outcome
+from reprise.records.model import RunRecord
+from reprise.records.record import Outcome, read_record
 from reprise.records.resolved import Resolved
 
 RELATIVE = 1e-5

@@ -22,7 +22,7 @@ from reprise.errors import UserError
 from reprise.evidence.decisions import read_claims
 from reprise.evidence.runs import load_runs
 from reprise.evidence.verdicts import JUDGED, NO_DATA
-from reprise.records.model import records_of
+from reprise.records.record import records_of
 from reprise.records.resolved import FULL, Resolved
 
 _NEIGHBOURS = 5

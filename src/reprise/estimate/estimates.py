@@ -13,7 +13,7 @@ from typing import Any
 
 from reprise.errors import UserError
 from reprise.estimate.calibration import read_cache, write_cache
-from reprise.records.model import records_of
+from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
 from reprise.training.devices import processor
 

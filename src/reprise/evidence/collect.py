@@ -24,7 +24,7 @@ from reprise.catalogue.wording import fill_in
 from reprise.config.project import Project
 from reprise.evidence.numbers import numbers_of
 from reprise.files import as_csv_text, json_text, write_atomically
-from reprise.records.model import records_of
+from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
 from reprise.units import INFINITE
 

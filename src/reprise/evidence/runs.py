@@ -16,7 +16,7 @@ from reprise.config.schema import Experiment, Paper, Reported
 from reprise.data.text.character_lines import VALIDATION
 from reprise.evidence.numbers import different_translations, numbers_of
 from reprise.evidence.statistics import mean
-from reprise.records.model import records_of
+from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
 from reprise.units import convert
 

@@ -21,9 +21,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from reprise.errors import UserError
-from reprise.files import is_there
-from reprise.records.record import REMEDY, decode_record, load_record
-from reprise.records.resolved import Resolved
+from reprise.records.record import REMEDY
 
 Engine = Literal["reference", "hand", "fused", "layerwise", "grouped", "stacked"]
 """What a model can train on; "numpy" counts and "none" checks."""
@@ -194,43 +192,24 @@ def _consistent(record: RunRecord) -> RunRecord:
 RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(Annotated[RunRecord, AfterValidator(_consistent)])
 
 
-def read_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> RunRecord:
-    """Read the record in a file and check it by the model.
+def check_record(record: dict[str, Any], name: Path | str) -> RunRecord:
+    """Check every value of a record by the model.
 
     Args:
-        path: The file.
-        expected: The experiment whose record it must be, with the configuration of today.
-        replica: The replica whose record it must be.
+        record: The content of a file, as `reprise.records.record.decode_record` gives it.
+        name: Where it comes from.
 
     Returns:
-        The content as it stands in the file: no number is turned into another type.
+        The same content: the model would turn whole numbers into fractions.
 
     Raises:
-        UserError: There is no such file, or it is damaged, altered, of another shape, or of another replica.
-        OSError: The file cannot be read, which is no damage.
+        UserError: The line names the first key that holds what training never writes.
     """
-    return _checked(load_record(path, expected, replica), path)
-
-
-def parse_record(
-    content: bytes, name: Path | str, expected: Resolved | None = None, replica: int | None = None
-) -> RunRecord:
-    """Read a record from the content of a file called `name`. See `read_record`."""
-    return _checked(decode_record(content, name, expected, replica), name)
-
-
-def records_of(experiment: Resolved, root: Path) -> list[RunRecord]:
-    """Read the records of all replicas that have one, finished or diverged. Raises as `read_record` does."""
-    paths = [root / path for path in experiment.record_paths()]
-    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if is_there(path)]
-
-
-def _checked(record: dict[str, Any], name: Path | str) -> RunRecord:
     try:
         RUN_RECORD.validate_python(record)
     except ValidationError as error:
         raise UserError(f"{name}: key {_mistake(error, record)}; {REMEDY}") from None
-    return record  # the model would turn whole numbers into fractions
+    return record
 
 
 def _mistake(error: ValidationError, record: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
-from reprise.files import canonical_json, dead_link, describe_dead_link, read_whole, write_json
+from reprise.files import canonical_json, dead_link, describe_dead_link, is_there, read_whole, write_json
 from reprise.records.resolved import Resolved, hash_of
 
 SCHEMA = 1
@@ -109,10 +109,42 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
     write_json(path, record)
 
 
+def read_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:
+    """Read the record in a file and check every value by the model `reprise.records.model.RunRecord`.
+
+    Args:
+        path: The file.
+        expected: The experiment whose record it must be, with the configuration of today.
+        replica: The replica whose record it must be.
+
+    Raises:
+        UserError: There is no such file, or it is damaged, altered, of another shape, or of another replica.
+        OSError: The file cannot be read, which is no damage.
+    """
+    from reprise.records.model import check_record  # it needs pydantic, which training does without
+
+    return check_record(load_record(path, expected, replica), path)
+
+
+def parse_record(
+    content: bytes, name: Path | str, expected: Resolved | None = None, replica: int | None = None
+) -> dict[str, Any]:
+    """Read a record from the content of a file called `name`. See `read_record`."""
+    from reprise.records.model import check_record
+
+    return check_record(decode_record(content, name, expected, replica), name)
+
+
+def records_of(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
+    """Read the records of all replicas that have one, finished or diverged. Raises as `read_record` does."""
+    paths = [root / path for path in experiment.record_paths()]
+    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if is_there(path)]
+
+
 def load_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:
     """Read the record in a file as training does, which has no pydantic: whole, unaltered and of this replica.
 
-    Everything else reads with `reprise.records.model.read_record`, which checks every value besides.
+    Everything else reads with `read_record`, which checks every value besides.
 
     Raises:
         UserError: There is no such file, or `decode_record` refuses it.

@@ -11,8 +11,7 @@ import pytest
 from verify_helpers import resolved, verify
 
 from reprise import cli
-from reprise.records.model import read_record
-from reprise.records.record import result_digest, write_record
+from reprise.records.record import read_record, result_digest, write_record
 
 CONFIG = "config/config.yaml"
 CLAIMS = "results/quick/claims.json"

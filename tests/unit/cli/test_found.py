@@ -11,8 +11,7 @@ from scipy import stats
 from verify_helpers import CLAIMS, claims, edit, leave, resolved, verify
 
 from reprise import cli
-from reprise.records.model import read_record
-from reprise.records.record import result_digest, write_record
+from reprise.records.record import read_record, result_digest, write_record
 
 RNN = "digits/rnn-t5"
 ACCURACIES = (0.30, 0.32, 0.37, 0.31)

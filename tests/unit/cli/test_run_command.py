@@ -14,7 +14,7 @@ from experiment_helpers import DIGITS, SENTENCES, experiment, jobs_of, make_corp
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, Interrupted
 from reprise.evidence.collect import collect
 from reprise.files import write_atomically
-from reprise.records.model import read_record
+from reprise.records.record import read_record
 from reprise.training import timebox
 from reprise.training.locks import replica_lock
 from reprise.training.protocols.palindromes import FinalDigit

@@ -11,7 +11,7 @@ from experiment_helpers import SENTENCES, experiment, make_corpus, write
 
 from reprise import cli
 from reprise.errors import EXIT_USAGE
-from reprise.records.model import read_record
+from reprise.records.record import read_record
 
 GUARD = """
 import builtins, os, sys

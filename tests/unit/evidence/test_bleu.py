@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evidence.numbers import bleu, bleu_rows, numbers_of, signature
 from reprise.evidence.runs import _replica
-from reprise.records.model import read_record
-from reprise.records.record import Outcome, make_record
+from reprise.records.record import Outcome, make_record, read_record
 from reprise.records.resolved import Resolved
 
 metrics = pytest.importorskip("sacrebleu.metrics", reason="sacrebleu is not installed")

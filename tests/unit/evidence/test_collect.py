@@ -17,8 +17,7 @@ from reprise.errors import UserError
 from reprise.evidence import collect as collecting
 from reprise.evidence.collect import collect, counted_by
 from reprise.evidence.runs import _replica
-from reprise.records.model import read_record
-from reprise.records.record import Outcome, curve, make_record, metric, write_record
+from reprise.records.record import Outcome, curve, make_record, metric, read_record, write_record
 from reprise.records.resolved import Resolved
 
 RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}

@@ -7,8 +7,16 @@ import pytest
 from project import ROOT, flipped
 
 from reprise.errors import UserError
-from reprise.records.model import parse_record, read_record
-from reprise.records.record import RESULT_KEYS, Outcome, curve, make_record, metric, result_digest
+from reprise.records.record import (
+    RESULT_KEYS,
+    Outcome,
+    curve,
+    make_record,
+    metric,
+    parse_record,
+    read_record,
+    result_digest,
+)
 from reprise.records.resolved import Resolved
 
 ONE = Resolved("p", "e", "quick", "t", 1, {"x": 1}, {}, None)

@@ -18,7 +18,7 @@ from reprise.catalogue.loading import load
 from reprise.catalogue.models import MODELS, Model
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
-from reprise.records.model import read_record
+from reprise.records.record import read_record
 from reprise.training.locks import Held, replica_lock
 from reprise.training.loop import choose_device, forget_peak_memory, run_facts, run_jobs, torch_settings
 
