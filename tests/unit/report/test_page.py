@@ -14,9 +14,10 @@ from reprise.errors import UserError
 from reprise.evidence.decisions import Decision
 from reprise.evidence.verdicts import NO_DATA
 from reprise.report.page.forest import HIGH, LOW, forest
-from reprise.report.page.page import page
+from reprise.report.page.page import _outcomes, page
 from reprise.report.parts.answers import Answer, answers
 from reprise.report.parts.context import load_contexts
+from reprise.report.parts.verdicts import outcomes
 from reprise.report.render import render
 
 # The page of all committed records is written once, for all of them.
@@ -180,3 +181,12 @@ def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
     assert (r3.plotted, r9.plotted, r3.cells.size, r9.cells.size) == (None, None, "", "")
     assert (r3.contradicted, r3.cells.claim.startswith("R3* ")) == (True, True)
     assert found["rrntn", "R13"].answer != NO_DATA  # the reduced tier has a text
+
+
+def test_an_alternative_that_a_lesser_tier_judges_is_said_to_be_judged_there():
+    """Document 004 at its best epoch: the same records, which the fullest tier does not have."""
+    tiers = {tier: contexts()[tier]["llrnn"] for tier in ("paper", "reduced")}
+    (full,), (less,) = ([o for o in outcomes(of) if o.suffix == "stopping=best-epoch"] for of in tiers.values())
+    assert not full.was_run
+    assert less.was_run
+    assert _outcomes(tiers)["stopping=best-epoch"].endswith(less.state)

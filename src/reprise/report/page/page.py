@@ -232,13 +232,12 @@ def _settings(context: Context) -> list[tuple[str, ...]]:
 
 def _outcomes(tiers: Mapping[str, Context]) -> dict[str, str]:
     """Say of every alternative of the paper's assumptions how far it is, at the fullest tier that has run it."""
-    states: dict[str, str] = {}
-    for tier, context in tiers.items():
-        for outcome in outcomes(context):
-            key = outcome.suffix
-            if key not in states or (outcome.status.run and states[key] == outcome.status.absence):
-                late = tier != FULL and outcome.status.run
-                states[key] = f"{PROTOCOLS[tier].lower()}: {outcome.state}" if late else outcome.state
+    every = [(tier, outcome) for tier, context in tiers.items() for outcome in outcomes(context)]
+    states = {outcome.suffix: outcome.state for _, outcome in reversed(every)}
+    for tier, outcome in reversed(every):
+        if outcome.was_run:
+            state = outcome.state
+            states[outcome.suffix] = state if tier == FULL else f"{PROTOCOLS[tier].lower()}: {state}"
     return states
 
 

@@ -127,6 +127,11 @@ class Outcome:
         return {key: entry for key, entry in self.judged.items() if entry.flips}
 
     @property
+    def was_run(self) -> bool:
+        """Whether it has training runs; of the same records, whether a claim is judged under it."""
+        return bool(self.status.run if self.trains else self.judged)
+
+    @property
     def state(self) -> str:
         """Such as "not trained yet", "trained: no claim changes", "trained: U1: other side"."""
         if self.trains and not self.status.run:
