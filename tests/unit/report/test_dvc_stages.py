@@ -73,7 +73,7 @@ def test_a_stage_depends_on_every_package_that_its_command_imports(stage: str) -
 def test_snakemakes_rules_name_the_same_packages() -> None:
     rules = (ROOT / "workflow/rules/report.smk").read_text(encoding="utf-8")
     (listed,) = re.findall(r'for name in \(("catalogue"[^)]*)\)', rules)
-    packages = set(re.findall(r'"(\w+)"', listed)) | set(re.findall(r'"src/reprise/(\w+)\.py"', rules))
+    packages = set(re.findall(r'"(\w+)"', listed)) | set(re.findall(r'source\("(\w+)\.py"\)', rules))
     assert packages == {Path(dep).stem for dep in STAGES["claims"]["deps"] if dep.startswith("src/reprise/")}
 
 
