@@ -70,12 +70,6 @@ def begin_run():
     print(f"reprise: tier {TIER}: {PLAN.outlook(jobs)}", file=sys.stderr, flush=True)
 
 
-def refuse_tier(wildcards):
-    raise UserError(
-        f"a file of the tier {wildcards.other}; write --config tier={wildcards.other}"
-    )
-
-
 def resources_of(kind):
     """Memory (MB) and minutes of a kind of job."""
     request = lambda wildcards, attempt: PLAN.request(
