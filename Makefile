@@ -76,14 +76,19 @@ MOVED := $(shell [ ! -s .venv/ready ] || [ "$$(cat .venv/ready)" = "$$(cd .venv 
 	@$(QUICK) --requirement requirements-dev.lock || $(PIP) --no-deps --requirement requirements-dev.lock
 	@touch $@
 
+HASHES = build/lock/bin/python -m uv pip compile --quiet --system-certs --no-deps --generate-hashes --no-header --no-annotate
+
 lock: ## resolve both locks anew (then change the pins in envs/)
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet '.[pipeline,data,report]'
 	build/lock/bin/python -m pip freeze --exclude reprise | sed 's/+cpu$$//' | sort -f > build/lock/run
 	build/lock/bin/python -m pip install --quiet '.[pipeline,data,report,dvc,dev]' --constraint build/lock/run
 	build/lock/bin/python -m pip freeze --exclude reprise | sed 's/+cpu$$//' | sort -f | grep -vxFf build/lock/run > build/lock/dev
-	{ sed -n '/^#/p' requirements.lock; cat build/lock/run; } > build/lock/new && mv build/lock/new requirements.lock
-	{ sed -n '/^#/p' requirements-dev.lock; cat build/lock/dev; } > build/lock/new && mv build/lock/new requirements-dev.lock
+	build/lock/bin/python -m pip install --quiet $(UV)
+	sed '/^torch==/d' build/lock/run > build/lock/run.txt && cp build/lock/dev build/lock/dev.txt
+	{ sed -n '/^#/p' requirements.lock; $(HASHES) build/lock/run.txt; grep '^torch==' build/lock/run; } > build/lock/new
+	mv build/lock/new requirements.lock
+	{ sed -n '/^#/p' requirements-dev.lock; $(HASHES) build/lock/dev.txt; } > build/lock/new && mv build/lock/new requirements-dev.lock
 
 clean: ## remove environment and builds; data, checkpoints and results stay
 	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis

@@ -20,8 +20,18 @@ GATE = Path(__file__).with_name("gate.py")
 
 def locked() -> dict[str, str]:
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    pairs = (line.split("==") for line in lines if "==" in line and not line.startswith("#"))
+    pairs = (line.removesuffix(" \\").split("==") for line in lines if re.match(r"[\w.-]+==", line))
     return {normal(name): version for name, version in pairs}
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_every_pin_but_torch_has_its_files_checksums(name):
+    """torch has none: pip chooses its build by the package index of the machine."""
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    pins = [i for i, line in enumerate(lines) if re.match(r"[\w.-]+==", line)]
+    assert pins
+    without = [lines[i] for i in pins if not lines[i + 1 : i + 2] or "--hash=sha256:" not in lines[i + 1]]
+    assert [line.partition("==")[0] for line in without] in ([], ["torch"])
 
 
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.stem)
