@@ -12,7 +12,6 @@ import torch
 from compiler_helpers import COMPILERS, needs_compiler
 from loglinear_helpers import model as loglinear_model
 
-from reprise.config.resolve import PRECISIONS
 from reprise.config.schema import Engine
 from reprise.engines import books, build, gated, gso, loglinear, palindromes, rntn
 from reprise.engines.lecture import window
@@ -203,7 +202,3 @@ def test_processes_that_begin_together_compile_once(fresh_build, use_compiler, m
 def test_the_configuration_knows_the_engines_that_there_are():
     there = {name for family, *_ in FAMILIES.values() for name in family.choose.names}
     assert set(get_args(Engine)) == {"auto", "stacked", *there}
-
-
-def test_the_configuration_knows_the_precisions_that_engines_compute_in():
-    assert all(getattr(torch, precision).is_floating_point for precision in PRECISIONS)

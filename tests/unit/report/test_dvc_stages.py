@@ -19,6 +19,7 @@ OTHERWISE = {
     "engines": "what benchmarks time",
     "environment": "names folders of data and builds, which decide no number",
     "errors": "the line that a command ends with when it writes nothing",
+    "terminal": "prints",
     "options": "refuses a mistake in config/, or passes it on",
     "training": "reads run records, which the stages depend on",
     "models": "the page alone quotes their docstrings",

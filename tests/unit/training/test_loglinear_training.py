@@ -28,7 +28,7 @@ def loaded(small):
 
 def readable(training):
     """The readable model with a training's weights, in float64."""
-    model = training.model_of(lexicon=training.lexicon)
+    model = training.build_model(lexicon=training.lexicon)
     model.load_state_dict(training.kernel.export())
     return model.double()
 

@@ -4,7 +4,7 @@ The module has `forward(x, state) -> (logits, state)`, with x (T, B) integers an
 `initial_state(B)`, a tensor or a tuple of them, batch in any axis. Dropout is the module's own.
 """
 
-import sys
+import logging
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -21,6 +21,8 @@ from reprise.errors import UserError
 from reprise.records.record import Outcome
 from reprise.training.epochs import RateSchedule, side_by_side
 from reprise.training.protocol import copied
+
+_LOG = logging.getLogger(__name__)
 
 _LAWS: dict[str, Callable[..., Any]] = {
     "zero": nn.init.zeros_,
@@ -171,12 +173,10 @@ class LanguageModel(RateSchedule):
         return undo and not better
 
     def outcome(self) -> Outcome:
-        """Losses at the best epoch and the curves; stderr names a model that has not beaten the words' frequencies."""
+        """Report losses at the best epoch and the curves; warn of a model above the unigram."""
         if self.history and self.history[self.best_epoch - 1]["valid"] > self.unigram:
-            message = f"no epoch's validation loss is below the unigram's, {self.unigram:.3f} nats/token"
-            print(
-                f"reprise: {self.config['model']['name']}: {message}: it learned nothing of the order", file=sys.stderr
-            )
+            message = "%s: the validation loss of every epoch is above the unigram's, %.3f nats per token"
+            _LOG.warning(message, self.config["model"]["name"], self.unigram)
         return super().outcome()
 
     def state(self) -> dict[str, Any]:
