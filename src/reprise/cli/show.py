@@ -1,7 +1,7 @@
 """One experiment or claim, as a card of the page."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from textwrap import wrap
 from typing import Any
@@ -18,8 +18,9 @@ from reprise.cli.common import (
     table,
 )
 from reprise.config.project import Project
+from reprise.config.schema import Paper
 from reprise.errors import UserError
-from reprise.evidence.decisions import read_claims
+from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.runs import load_runs
 from reprise.evidence.verdicts import JUDGED, NO_DATA
 from reprise.records.record import records_of
@@ -39,7 +40,8 @@ def show_command(given: argparse.Namespace) -> None:
     elif given.name in by_id:
         _experiment(project, by_id[given.name])
     elif paper in project.papers and key in project.papers[paper].claims:
-        _claim(project, paper, key, given.tier)
+        every = {tier: read_claims(project.root, tier).get(paper, {}).get(key) for tier in (FULL, "reduced", "quick")}
+        print(claim_text(paper, key, project.papers[paper], every, given.tier))
     elif given.name in project.papers:
         raise UserError(f"'{given.name}' is a paper; run `reprise list {given.name}`, or name what that lists")
     else:
@@ -104,16 +106,27 @@ def _words(project: Project, experiment: Resolved) -> None:
     out.print(table(("word", "by embedding", "by matrix"), rows))
 
 
-def _claim(project: Project, paper: str, key: str, tier: str | None) -> None:
-    """Print a claim at a tier, or at the fullest tier that judged it where none is named."""
+def claim_text(
+    paper: str, key: str, content: Paper, every: Mapping[str, Decision | None], tier: str | None = None
+) -> str:
+    """Write a claim at a tier, or at the fullest tier that judged it where none is named.
+
+    Args:
+        paper: The paper's id.
+        key: The claim's id.
+        content: The paper's file.
+        every: The claim's decision by tier, the fullest first; None where the tier was not judged.
+        tier: The tier that is shown.
+
+    Returns:
+        The card, wrapped to the width of the console.
+    """
     from reprise.report.parts.answers import answer_of
     from reprise.report.parts.rows import ANSWER_WORDS, claim_cells, judged_cells, rows_of
     from reprise.report.parts.templates import note_lines, render_text
     from reprise.report.parts.verdicts import rule, setting_words
 
-    content = project.papers[paper]
     claim = content.claims[key]
-    every = {name: read_claims(project.root, name).get(paper, {}).get(key) for name in (FULL, "reduced", "quick")}
     named = {tier: every[tier]} if tier else {name: one for name, one in every.items() if name != "quick"}
     if not tier and not any(named.values()):
         named = every
@@ -145,7 +158,7 @@ def _claim(project: Project, paper: str, key: str, tier: str | None) -> None:
         ],
         experiments=decision.n if decision else dict.fromkeys(side.experiment for _, side in claim.sides()),
     )
-    print(_wrapped(text.strip()))
+    return _wrapped(text.strip())
 
 
 def _wrapped(text: str) -> str:

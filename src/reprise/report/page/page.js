@@ -39,9 +39,13 @@ field.addEventListener("input", async () => {
   index ??= JSON.parse(await unpack("index"));
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   const found = words.length ? index.filter(([, text]) => words.every((word) => text.toLowerCase().includes(word))) : [];
-  // A name comes before what begins with it, and that before what holds it.
+  // A name comes before what begins with it. Of all else, what has most of the words in its address comes first.
   const asked = words.join(" ");
-  const rank = ([address]) => ((name) => (name === asked ? 0 : name.startsWith(asked) ? 1 : 2))(address.split("/").at(-1).toLowerCase());
+  const rank = ([address]) => {
+    const name = address.split("/").at(-1).toLowerCase();
+    const parts = address.toLowerCase().split(/\W+/);
+    return name === asked ? 0 : name.startsWith(asked) ? 1 : 2 + words.filter((word) => !parts.includes(word)).length;
+  };
   found.sort((one, other) => rank(one) - rank(other));
   list.replaceChildren(
     ...found.slice(0, 30).map(([address, text]) => {

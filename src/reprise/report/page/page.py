@@ -136,6 +136,7 @@ def _blocks(
     paper, name = document.context.paper, document.id
     blocks: dict[str, str] = {}
     parts: list[dict[str, Any]] = []
+    linked: set[str] = set()
     for tier, context in tiers.items():
         made = [
             d for e in entries({name: paper}).values() if (d := _display(context, e, project.root / "results" / tier))
@@ -154,6 +155,7 @@ def _blocks(
         if parts[1:]:  # the fullest tier stands open in the document's section
             blocks[address] = _render("tier", part=part)
         blocks[f"{address}/experiments"] = _render("experiments", address=address, paper=name, cards=every)
+        linked |= {f"{address}/experiments/{card['experiment'].experiment}" for card in every}
         index += [(f"{address}/{d['entry'].id}", _display_words(d["entry"], name, tier)) for d in made]
         index += [(f"{address}/experiments/{c['experiment'].experiment}", _card_words(c, tier)) for c in ran]
     index += [(a.link, f"{a.claim}: {a.title} · {paper.claims[a.claim].tested} · {name}") for a in document.answers]
@@ -163,6 +165,7 @@ def _blocks(
         paper=paper,
         claims=_claims(document, tiers),
         parts=parts,
+        linked=linked,
         settings=[(PROTOCOLS[tier], rows) for tier, context in tiers.items() if (rows := _settings(context))],
         outcomes=(states := _outcomes(tiers)),
         tried=(tried := _with_runs(paper, states)),
