@@ -63,7 +63,10 @@ class Nearest:
 
 @dataclass(frozen=True)
 class Summary:
-    """The facts of the first screen and of README's notes; `count` is of claims about trained models."""
+    """The facts of the first screen and of README's notes.
+
+    `count` is of claims about trained models, `diverged` of training runs by model and document.
+    """
 
     documents: list[Document]
     answers: list[Answer]
@@ -108,11 +111,14 @@ def summarise(tiers: Tiers) -> Summary:
         documents.append(Document(context, main, own))
     records, diverged = 0, Counter[str]()
     for context in (context for papers in tiers.values() for context in papers.values()):
-        status = context.metrics.drop_duplicates(["experiment", "variant", "replica"]).status
-        records += len(status)
-        diverged[context.paper.name or context.paper.title] += int((status == "diverged").sum())
+        runs = context.metrics.drop_duplicates(["experiment", "variant", "replica"])
+        records += len(runs)
+        for experiment in runs[runs.status == "diverged"].experiment:
+            model = context.paper.experiments[experiment].title.partition(",")[0]
+            diverged[f"{model} of document {context.paper.document}"] += 1
     trained = [answer for answer in every if answer.trained]
     tried = [answer for answer in trained if answer.answer in JUDGED and answer.alternatives]
+    documents_of = {document.id: document.number for document in documents}
     replaced = {
         c.paper.document for p in tiers.values() for c in p.values() if any(d.data for d in c.paper.deviations.values())
     }
@@ -120,13 +126,13 @@ def summarise(tiers: Tiers) -> Summary:
         documents=documents,
         answers=every,
         records=records,
-        diverged={name: n for name, n in diverged.items() if n},
+        diverged=dict(diverged),
         count=tally(trained),
         main=tally(document.main for document in documents if document.main),
         tried=len(tried),
         changed=sum(any(one.flips for _, one in answer.alternatives) for answer in tried),
         late=sum(bool(a.decision and a.decision.afterwards) for a in trained if a.answer == AGREES),
-        contradicted=[answer.link for answer in trained if answer.contradicted],
+        contradicted=[f"{a.claim} of document {documents_of[a.paper]}" for a in trained if a.contradicted],
         replaced=sorted(replaced),
         nearest=[one for document in documents if (one := _nearest(document.context, document.answers))],
     )
