@@ -72,8 +72,14 @@ SHOWN = (
     tasks.Shown("r-lstm-254-k100", "001, r-LSTM, H = 254, K = 100", "words", {"eager": "eager PyTorch"}),
 )
 
-STACKED = "batched-sgd", {"loss_reduction": "sum-steps", "clip_norm": Task.clip_norm}
 WINDOWS = 12
+
+
+def make_member(stack: Any, model: Any) -> Any:
+    """Return a member of a stack that trains as the Engine does."""
+    from reprise.engines.stack import join
+
+    return join(stack, "batched-sgd", model, {"loss_reduction": "sum-steps", "clip_norm": Task.clip_norm})
 
 
 def build_model(task: Task, generator: Any = None) -> Any:

@@ -48,11 +48,10 @@ class Stacked(tasks.Implementation):
     def _make(self, replicas: int) -> None:
         import torch
 
-        from reprise.engines.stack import Stack, join
+        from reprise.engines.stack import Stack
 
         self.stack = Stack(torch.device(device()))
-        protocol, options = self.family.STACKED
-        members = [join(self.stack, protocol, self.model, options) for _ in range(replicas)]
+        members = [self.family.make_member(self.stack, self.model) for _ in range(replicas)]
         self.engines = [self.family.Engine(self.task, "stacked", member=member) for member in members]
 
     def _most(self) -> int:

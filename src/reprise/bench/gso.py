@@ -124,7 +124,6 @@ SHOWN = (
     tasks.Shown("full-394-t110", "000, the same, lines of one length", "characters", _PEERS | {"jax": "JAX"}),
 )
 
-STACKED = "line-epochs", {"epsilon": Task.epsilon}
 BATCHES = 6
 
 # Lengths of the lines of the Penn Treebank's text: mean 114.7 characters, deviation 57.2, median 109. A Weibull law
@@ -162,6 +161,14 @@ def lines_for(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) -
     counts = np.bincount(tokens, minlength=V).astype(np.int64)
     splits = {"lines": Split(tokens, offsets)}
     return Corpus("bench", splits, [f"<{i}>" for i in range(V)], counts, extra={"part": part[None]}), origin
+
+
+def make_member(stack: Any, model: Any) -> Any:
+    """Return a member of a stack that trains as the Engine does, by Adam with the task's own epsilon."""
+    from reprise.engines.stack.optimisers import Adam
+    from reprise.engines.stack.sentences import LineMember
+
+    return LineMember(stack, model, Adam(epsilon=Task.epsilon))
 
 
 def build_model(task: Task, generator: Any = None) -> Any:

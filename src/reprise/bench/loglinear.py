@@ -76,10 +76,16 @@ GOALS = (
 _PEERS = {"dense": "dense features", "sparse": "torch.sparse"}
 SHOWN = (tasks.Shown("m2500-b32", "004, LL-RNN, M = 2500, batches of 32", "words", _PEERS),)
 
-STACKED = "windows", {"optimiser": "rmsprop", "rho": Task.rho, "epsilon": Task.epsilon}
 BATCHES = 60
 # Without a treebank: words of a Zipf-Mandelbrot law, and as many bundles of tags as the rarer types of one have.
 _BUNDLES, _TAGS_OF_A_TYPE = 450, 4
+
+
+def make_member(stack: Any, model: Any) -> Any:
+    """Return a member of a stack that trains as the Engine does."""
+    from reprise.engines.stack import join
+
+    return join(stack, "windows", model, {"optimiser": "rmsprop", "rho": Task.rho, "epsilon": Task.epsilon})
 
 
 def build_model(task: Task, generator: Any = None) -> Any:

@@ -129,8 +129,14 @@ SHOWN = (
     tasks.Shown("text8-h100-k376", "001, r-RNTN, H = 100, K = 376, 37,751 words", "words", _PEERS),
 )
 
-STACKED = "subsequence-sgd", {"loss_reduction": "sum"}
 SUBSEQUENCES = 2000
+
+
+def make_member(stack: Any, model: Any) -> Any:
+    """Return a member of a stack that trains as the Engine does."""
+    from reprise.engines.stack import join
+
+    return join(stack, "subsequence-sgd", model, {"loss_reduction": "sum"})
 
 
 def build_model(task: Task, generator: Any = None) -> Any:
