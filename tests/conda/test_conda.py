@@ -14,7 +14,7 @@ ACTIVATE = """\
 [ -d "$1" ] || { echo "no environment $1" >&2; return 1; }
 export CONDA_PREFIX="$1" PATH="$1/bin:$PATH"
 """
-ENVIRONMENTS = {"prepare": "data", "train": "train"}
+ENVIRONMENTS = {"resolve": "data", "prepare": "data", "train": "train"}
 """Environment by command of Reprise; `report` is that of all others."""
 
 
@@ -46,8 +46,8 @@ def test_every_rule_runs_in_its_environment(first):
     for line in (line for line in log if line.startswith("python ")):
         _, environment, *command = line.split()
         name = names[(project.root / ".snakemake/conda" / environment / "environment.yaml").read_bytes()]
-        assert command[:2] == ["-m", "reprise"], line
-        assert name == ENVIRONMENTS.get(command[2], "report"), line
+        assert command[:3] == ["-P", "-m", "reprise"], line
+        assert name == ENVIRONMENTS.get(command[3], "report"), line
         used.add(name)
     assert used == {"data", "train", "report"}
 
@@ -62,6 +62,6 @@ def test_a_package_that_a_file_does_not_bring_is_missed(first, tmp_path):
     (copy.root / figure).unlink()
     run = copy.snakemake("--use-conda", to=[figure])
     assert run.status != 0
-    assert "needs the package seaborn; run `make env`" in run.log
-    assert "install what envs/ lists" in run.log
+    assert "render needs the package seaborn; run `make env`" in run.log
+    assert "Traceback" not in run.log
     assert not (copy.root / figure).exists()

@@ -160,6 +160,7 @@ def test_killed_as_a_corpus_was_put_there(tmp_path, separate):
     project = new_project(tmp_path / "clone", {**separate, "PATH": path})
     before = project.plan()
     assert before.jobs["prepare"] == 1
+    assert project.reprise("resolve", "--tier", "quick").returncode == 0
     corpus = read_resolved(project.root / "results/quick/config/words/s-rnn-4.json").corpus
     assert corpus
     with started(project) as run:
@@ -218,6 +219,15 @@ def test_an_orphan_of_a_killed_pipeline(training):
     assert read_record(project.root / record)["run"]["resumed"] == 1
 
 
+@pytest.fixture
+def hang_up():
+    """SIGHUP ends what a test starts, also where nohup makes the tests ignore it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hang_up")
 def test_a_closed_terminal(training):
     """SIGHUP to all: trainings save, Snakemake ends and leaves nothing in the way of the next run."""
     project, record = training

@@ -1,13 +1,13 @@
 """Run by the tests as `sitecustomize`: hides every package that an environment file does not bring.
 
-REPRISE_TEST_ENVIRONMENT names the file. Allowed are the standard library, reprise, the packages that the file pins and
-what these require in turn, by their own metadata.
+REPRISE_TEST_ENVIRONMENT names the file. Allowed are the standard library, the packages that the file pins and
+what these require in turn, by their own metadata; and reprise, which is found by PYTHONPATH and not installed.
 """
 
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -60,6 +60,11 @@ class Gate:
 
     def find_spec(self, name: str, *more: Any) -> Any:
         return None if name.partition(".")[0] in self.hidden else self.finder.find_spec(name, *more)
+
+    def find_distributions(self, *more: Any) -> Iterator[metadata.Distribution]:
+        """The finder's distributions without reprise, which is not installed in such an environment."""
+        find = getattr(self.finder, "find_distributions", lambda *_: ())
+        return (distribution for distribution in find(*more) if distribution.name != "reprise")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.finder, name)

@@ -15,7 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from importlib.metadata import requires
+from importlib.metadata import PackageNotFoundError, requires
 from typing import Any, NoReturn
 
 from reprise import __version__, environment
@@ -129,8 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         package = (error.name or "reprise").partition(".")[0]
         if package == "reprise":
             raise  # a module of ours that is missing is no matter of what is installed
-        remedy = f'run `pip install "reprise{_extra_of(package)}"` (in a clone `make env`)'
-        return _told(f"error: {command} needs the package {package}; {remedy}", EXIT_USAGE)
+        return _told(f"error: {command} needs the package {package}; {_remedy_for(package)}", EXIT_USAGE)
     except BrokenPipeError:
         return EXIT_FAILED
     except OSError as error:
@@ -138,13 +137,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _told(f"error: {describe_os_error(error, command)}", EXIT_FAILED)
 
 
-def _extra_of(package: str) -> str:
-    """Name the extra that a package is installed with: "[report]"; "" where it belongs to none."""
-    for requirement in requires("reprise") or ():
+def _remedy_for(package: str) -> str:
+    """Say how a missing package is installed: with the extra of reprise that it belongs to, if any."""
+    try:
+        requirements = requires("reprise") or ()
+    except PackageNotFoundError:  # reprise is not installed, as in the environments of `snakemake --use-conda`
+        return "run `make env`, or install the packages that the files in envs/ list"
+    extra = ""
+    for requirement in requirements:
         name, _, marker = requirement.partition(";")
         if re.split(r"[^\w-]", name)[0].replace("-", "_").lower() == package.lower() and "extra" in marker:
-            return f"[{marker.split('==')[1].strip(' ' + chr(34) + chr(39))}]"
-    return ""
+            extra = f"[{marker.split('==')[1].strip(' ' + chr(34) + chr(39))}]"
+            break
+    return f'run `pip install "reprise{extra}"` (in a clone `make env`)'
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,22 @@ def test_commands_that_need_more_name_the_package_and_the_remedy_in_one_line():
     assert done.stdout.split() == [str(EXIT_USAGE)] * len(needy)
     remedy = 'needs the package pydantic; run `pip install "reprise[pipeline]"` (in a clone `make env`)'
     assert done.stderr.splitlines() == [f"reprise: error: {command} {remedy}" for command, *_ in needy]
+
+
+def test_a_missing_package_is_named_where_reprise_is_not_installed(monkeypatch, capsys):
+    """PYTHONPATH leads to it, as in the environments of `snakemake --use-conda`; no metadata names its extras."""
+
+    def not_installed(name):
+        raise PackageNotFoundError(name)
+
+    def missing(command):
+        raise ModuleNotFoundError("hidden", name="seaborn")
+
+    monkeypatch.setattr(cli, "requires", not_installed)
+    monkeypatch.setattr(cli, "command_parser", missing)
+    assert cli.main(["render"]) == EXIT_USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("reprise: error: render needs the package seaborn; run `make env`")
 
 
 def test_a_module_of_ours_that_is_missing_is_not_called_a_package(monkeypatch):
