@@ -24,7 +24,7 @@ def test_a_mistake_in_the_configuration_is_one_line(clone):
     assert line.endswith("; write one of 'quick', 'reduced' or 'paper'")
     clone.edit("config/papers/digits.yaml", "name: elman", "name: elmann")
     line = one_line(clone.snakemake("--dry-run"))
-    assert "config/papers/digits.yaml: key families.small.model.name: no model 'elmann'" in line
+    assert "config/papers/digits.yaml: key families.small.model.name: 'elmann' is not known" in line
     assert "did you mean 'elman'?" in line
 
 
@@ -41,7 +41,7 @@ def test_conda_that_is_not_there_is_one_line(clone, tmp_path):
 def test_a_cluster_that_is_not_there_is_named_before_anything_is_submitted(clone):
     run = clone.snakemake("--profile", "profiles/slurm")
     assert run.status == 2
-    assert "no command 'sbatch' on this machine" in run.messages[-1]
+    assert "no command 'sbatch'" in run.messages[-1]
 
 
 def test_inputs_dated_in_the_future_are_named_before_anything_trains(clone):
