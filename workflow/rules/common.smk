@@ -79,3 +79,9 @@ def resources_of(kind):
         "mem_mb": lambda wildcards, attempt: request(wildcards, attempt).mem_mb,
         "runtime": lambda wildcards, attempt: request(wildcards, attempt).runtime,
     }
+
+
+def refuse_tier(wildcards):
+    raise UserError(
+        f"a file of the tier {wildcards.other}; write --config tier={wildcards.other}"
+    )
