@@ -149,7 +149,8 @@ def _remedy_for(package: str) -> str:
         if re.split(r"[^\w-]", name)[0].replace("-", "_").lower() == package.lower() and "extra" in marker:
             extra = f"[{marker.split('==')[1].strip(' ' + chr(34) + chr(39))}]"
             break
-    return f'run `pip install "reprise{extra}"` (in a clone `make env`)'
+    # By its folder: on the public index another project has the name.
+    return f'in the clone run `make env`, or `pip install ".{extra}"`'
 
 
 @contextlib.contextmanager

@@ -127,7 +127,7 @@ assert "torch" not in sys.modules
 
 def test_jax_makes_the_same_update_without_torch(folder):
     if find_spec("jax") is None:
-        pytest.skip("JAX is not installed (pip install 'reprise[bench]')")
+        pytest.skip("JAX is not installed (pip install '.[bench]')")
     expected = {}
     for bench, name in JAX:
         for key, workload in TINY[bench].items():

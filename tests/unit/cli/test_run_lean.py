@@ -52,7 +52,7 @@ def test_commands_that_need_more_name_the_package_and_the_remedy_in_one_line():
     code = f"{GUARD}print(*(main(arguments) for arguments in {needy}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.split() == [str(EXIT_USAGE)] * len(needy)
-    remedy = 'needs the package pydantic; run `pip install "reprise[pipeline]"` (in a clone `make env`)'
+    remedy = 'needs the package pydantic; in the clone run `make env`, or `pip install ".[pipeline]"`'
     assert done.stderr.splitlines() == [f"reprise: error: {command} {remedy}" for command, *_ in needy]
 
 

@@ -15,8 +15,6 @@ import numpy as np
 from reprise.counters import WORD, mix, uniform64
 from reprise.data.corpus import SENTENCE_END
 
-MOST_WORDS = 100_000
-"""Beyond these a generator's tables fill the memory of most machines, and no text of ours needs them."""
 TOTAL = 1 << 16  # sum of a row's weights
 
 _HOME = 20  # words that stand in one list only, a list

@@ -28,7 +28,6 @@ JUDGED = frozenset({AGREES, DISAGREES, UNDECIDED, NOT_JUDGED})
 CONSISTENT, SMALLER, LARGER, OPPOSITE = "consistent", "smaller", "larger", "opposite"
 
 TRAINED, COUNTED, EQUATION, ARITHMETIC = "trained", "counted", "equation", "arithmetic"
-EVIDENCE = (TRAINED, COUNTED, EQUATION, ARITHMETIC)
 
 TAIL = 0.025
 EQUIVALENCE_TAIL = 0.05

@@ -214,19 +214,18 @@ def _metric(term: Term) -> str:
     return f"{name_of(term.metric, term.split)}{f' ({unit})' if unit else ''}"
 
 
-def _rises(one: Estimated) -> bool:
+def _rises(term: Term) -> bool:
     """Whether larger numbers are better."""
-    term = one.terms[0]
     return term.unit in _RISING or term.metric in _RISING_METRICS
 
 
 def _ordered(one: Difference) -> list[Term]:
     """Order the two terms along the arrow."""
-    return sorted(one.terms, key=lambda term: term.weight, reverse=not _rises(one))
+    return sorted(one.terms, key=lambda term: term.weight, reverse=not _rises(one.terms[0]))
 
 
 def _titles(terms: Sequence[Term]) -> str:
-    rising = any(term.unit in _RISING or term.metric in _RISING_METRICS for term in terms)
+    rising = any(map(_rises, terms))
     sides = [list(dict.fromkeys(t.title for t in terms if (t.weight > 0) is up)) for up in (True, False)]
     sides = [_together(side) for side in (reversed(sides) if rising else sides) if side]
     return " → ".join(sides)
@@ -255,12 +254,12 @@ def _sides(one: Estimated, values: Sequence[float], printed: bool = False) -> st
         shown = [f"{end:.10g}".replace("-", "−") for end in ends]
     else:
         shown = [number(end, _decimals(one, level=True)) for end in ends]
-    return " → ".join(reversed(shown) if _rises(one) else shown)
+    return " → ".join(reversed(shown) if _rises(one.terms[0]) else shown)
 
 
 def _change(value: float, one: Estimated, bounds: Sequence[float] | None) -> str:
     """Write the change along the arrow: "−9.6 % [−11.9, −7.3]"; of logarithms in per cent of where it starts."""
-    sign = 1 if isinstance(one, Trend | Gap) or _rises(one) else -1
+    sign = 1 if isinstance(one, Trend | Gap) or _rises(one.terms[0]) else -1
     values = [sign * v for v in (value, *(bounds or ()))]
     if one.scale == "log":
         values = [100 * math.expm1(v) for v in values]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprise.evidence import readings
-from reprise.evidence.verdicts import AGREES, JUDGED, NOT_JUDGED
+from reprise.evidence.verdicts import AGREES, JUDGED
 from reprise.report.parts.answers import DECIDED, Answer, Tiers, answers, judging, of_paper, tally
 from reprise.report.parts.context import Context
 from reprise.report.parts.verdicts import setting_words
@@ -93,10 +93,6 @@ class Summary:
     def numbers(self) -> list[str]:
         """The documents, each once."""
         return sorted({document.number for document in self.documents})
-
-    @property
-    def not_judged(self) -> int:
-        return self.count[NOT_JUDGED]
 
 
 def summarise(tiers: Tiers) -> Summary:

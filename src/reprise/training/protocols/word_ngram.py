@@ -12,8 +12,6 @@ from reprise.records.record import Outcome, curve, metric
 from reprise.training.protocol import Pieces
 
 HELD_OUT = ("valid", "test")
-DISTRIBUTIONS = ("relative-ngram", "additive-ngram", "backoff-ngram", "kneser-ney")
-"""Counted models of which every history is a distribution: the probability of a sentence means something."""
 _SHARES = ("zero_share", "undefined_share", "unpredicted_share")
 _UNITS = dict.fromkeys(_SHARES, "share")
 _UNITS |= dict.fromkeys(("cross_entropy", "score_cross_entropy", "scored_nats"), "nats/token") | {"score_sum": "1"}
