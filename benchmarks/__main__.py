@@ -1,4 +1,12 @@
-"""Speeds of the engines."""
+"""Time Reprise's engines beside what else one could run, on one core.
+
+Every implementation first has to compute the readable model's update. One that computes another is not timed, and the
+command exits 1. All are timed by turns. Run nothing else meanwhile: repetitions during which other processes took more
+than 5 % of a core are counted but left out of the medians, as long as there are three others.
+
+From the root of the clone: `python -m benchmarks rntn --only h100-k --budget 150`, or `python -m benchmarks table` for
+the committed results, in Markdown.
+"""
 
 import argparse
 import json
@@ -8,48 +16,89 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from reprise.bench import BENCHES
-from reprise.errors import Failed, UserError, known
+from benchmarks import BENCHES
+from reprise.errors import EXIT_FAILED, EXIT_USAGE, Failed, UserError, known
+from reprise.files import describe_os_error, output_file
 
-COMMITTED = Path("results/bench")
+COMMITTED = Path(__file__).parents[1] / "results/bench"
+TABLE = "table"
 
 
-def bench_command(given: argparse.Namespace) -> None:
-    """Time Reprise's engines beside what else one could run, on one core.
+class Parser(argparse.ArgumentParser):
+    """One that reports a mistake in one line, as all else is reported."""
 
-    Every implementation first has to compute the readable model's update; one that computes another is not timed, and
-    the command exits 1. All are timed by turns. Nothing else should run meanwhile: repetitions during which other
-    processes took more than 5 % of a core are counted but left out of the medians, as long as there are three others.
+    def error(self, message: str) -> NoReturn:
+        """Raise the mistake as bad input."""
+        raise UserError(f"{message}; `{self.prog} --help` says what it takes")
+
+
+def make_parser() -> Parser:
+    """Return the parser of the command line."""
+    parser = Parser("python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}, or {TABLE}")
+    write = output_file("--json", "bench.json")
+    parser.add_argument("--json", type=write, metavar="FILE", help="write the result there")
+    parser.add_argument("--only", metavar="PART", nargs="+", default=[""], help="of workload/implementation, as k100/")
+    budget = "for all repetitions together (default 900); checks and compilation come on top"
+    parser.add_argument("--budget", type=float, metavar="SECONDS", default=900.0, help=budget)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status: 1 where an implementation is wrong, 2 after bad input."""
+    try:
+        options = make_parser().parse_args(arguments)
+        if options.name == TABLE:
+            print(committed_table(), end="")
+        else:
+            time_bench(options)
+    except UserError as error:
+        print(f"benchmarks: error: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except Failed as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except OSError as error:
+        print(f"benchmarks: error: {describe_os_error(error, 'benchmarks')}", file=sys.stderr)
+        return EXIT_FAILED
+    return 0
+
+
+def time_bench(options: argparse.Namespace) -> None:
+    """Time a benchmark, show its result and write it where `--json` says.
+
+    Raises:
+        UserError: The options name nothing that can be timed.
+        Failed: An implementation computes another update than the readable model.
     """
-    if given.table:
-        print(committed_table(), end="")
-        return
-    if given.name not in BENCHES:
-        raise UserError(f"no benchmark '{given.name or ''}'; {known(given.name or '', BENCHES)}")
-    if not given.budget > 0:
-        raise UserError(f"--budget {given.budget:g}: give a number of seconds above 0")
+    name = options.name
+    if name not in BENCHES:
+        raise UserError(f"no benchmark '{name}'; {known(name, BENCHES)}")
+    if not options.budget > 0:
+        raise UserError(f"--budget {options.budget:g}: give a number of seconds above 0")
     from rich.console import Console
 
-    from reprise.bench.harness import WRONG, run_bench, show
-    from reprise.files import write_json
+    from benchmarks import harness
+    from reprise import files
 
-    module, implementations = import_module(f"reprise.bench.{given.name}"), BENCHES[given.name]
+    module, implementations = import_module(f"benchmarks.{name}"), BENCHES[name]
     if getattr(module, "ON_GPU", False):
         module.device()
-    selected = select(module.WORKLOADS, implementations, given.only)
+    selected = select(module.WORKLOADS, implementations, options.only)
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    report = partial(print, file=sys.stderr, flush=True)
     try:
-        result = run_bench(given.name, module, selected, given.budget, partial(print, file=sys.stderr, flush=True))
+        result = harness.run_bench(name, module, selected, options.budget, report)
     finally:
         signal.signal(signal.SIGTERM, before)
     # First: what was measured for so long is not lost where it cannot be written.
-    show(result, Console(width=max(Console().width, 120)), next(iter(implementations)))
-    if given.json:
-        write_json(given.json, result)
-    wrong = [row for row in result["rows"] if (row["note"] or "").startswith(WRONG)]
+    harness.show(result, module.GOALS, Console(width=max(Console().width, 120)), next(iter(implementations)))
+    if options.json:
+        files.write_json(options.json, result)
+    wrong = [row for row in result["rows"] if (row["note"] or "").startswith(harness.WRONG)]
     if wrong:
         raise Failed("; ".join(f"{row['workload']}/{row['implementation']}: {row['note']}" for row in wrong))
 
@@ -57,26 +106,42 @@ def bench_command(given: argparse.Namespace) -> None:
 def select(
     workloads: Iterable[Any], implementations: Iterable[str], only: Sequence[str]
 ) -> list[tuple[Any, list[str]]]:
-    """Workloads with the implementations whose "<workload>/<implementation>" holds one of `only`."""
+    """Return the workloads with the implementations whose "<workload>/<implementation>" holds one of `only`.
+
+    Raises:
+        UserError: There are none.
+    """
     workloads, implementations = list(workloads), list(implementations)
-    found = [(w, [n for n in implementations if any(part in f"{w.name}/{n}" for part in only)]) for w in workloads]
-    if selected := [(workload, names) for workload, names in found if names]:
+    chosen = [(w, [n for n in implementations if any(part in f"{w.name}/{n}" for part in only)]) for w in workloads]
+    if selected := [(workload, names) for workload, names in chosen if names]:
         return selected
     example = f"{workloads[0].name}/{implementations[0]}"
     raise UserError(f"--only {' '.join(only)}: no <workload>/<implementation> holds that; {example} is one")
 
 
 def committed_table(folder: Path = COMMITTED) -> str:
-    """Markdown: the speeds in `folder`, a file a benchmark, and the goals that they missed. UserError without one."""
-    from reprise.bench.harness import markdown
+    """Return the speeds in `folder`, a file a benchmark, and the goals that they missed, in Markdown.
+
+    Raises:
+        UserError: A file is missing or damaged.
+    """
+    from benchmarks.harness import markdown
 
     results = []
     for name, implementations in BENCHES.items():
-        path, module = folder / f"{name}.json", import_module(f"reprise.bench.{name}")
+        path, module = folder / f"{name}.json", import_module(f"benchmarks.{name}")
         if not module.SHOWN:
             continue
-        if not path.is_file():
-            raise UserError(f"{path} is missing; run `python -m reprise bench {name} --json {path}`")
-        result = json.loads(path.read_text(encoding="utf-8"))
-        results.append((name, result, module.SHOWN, next(iter(implementations))))
+        remedy = f"run `python -m benchmarks {name} --json {path}`"
+        try:
+            result = json.loads(path.read_text(encoding="utf-8"))
+            results.append((name, result["rows"], module, next(iter(implementations))))
+        except FileNotFoundError:
+            raise UserError(f"{path} is missing; {remedy}") from None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise UserError(f"{path}: not a whole benchmark; {remedy}") from None
     return markdown(results)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from reprise.bench import tasks
+from benchmarks import tasks
+from benchmarks.goals import Goal
 
 STEPS, STREAMS, EMBEDDING = 35, 20, 650
 """Steps of a window, streams read in parallel, and embedding size (document 001, section 4)."""
@@ -63,8 +64,9 @@ WORKLOADS = (
 
 _RESTRICTED = ("r-gru-244-k100", "r-lstm-254-k100")
 GOALS = (
-    *(f"{workload}: grouped >= {goal}" for goal in ("1.6 x eager", "4 x eager (stretch)") for workload in _RESTRICTED),
-    "lstm-650: grouped >= 2 x library (stretch)",
+    *(Goal(workload, "grouped", 1.6, "eager") for workload in _RESTRICTED),
+    *(Goal(workload, "grouped", 4, "eager", stretch=True) for workload in _RESTRICTED),
+    Goal("lstm-650", "grouped", 2, "library", stretch=True),
 )
 
 SHOWN = (

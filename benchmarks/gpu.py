@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from reprise.bench import gated, gso, loglinear, rntn, tasks
+from benchmarks import gated, gso, loglinear, rntn, tasks
 from reprise.errors import UserError
 
 ON_GPU = True
@@ -24,7 +24,7 @@ WORKLOADS = gated.WORKLOADS + tuple(w for some in (rntn, gso, loglinear) for w i
 
 
 def make_task(workload: Any, *rest: Any) -> tuple[Any, dict[str, Any]]:
-    """See `reprise.bench.BENCHES`."""
+    """See `benchmarks.BENCHES`."""
     return tasks.family_of(workload).make_task(workload, *rest)
 
 
@@ -33,7 +33,7 @@ def device() -> str:
     import torch
 
     if not torch.cuda.is_available():
-        raise UserError("bench gpu: no GPU is visible to torch; run it on a machine that has one")
+        raise UserError("gpu: no GPU is visible to torch; run it on a machine that has one")
     return "cuda"
 
 
@@ -115,8 +115,9 @@ def peer(task: Any, name: str) -> Any:
     """A peer of the task's family, its tensors on the GPU: they are made there unless they say otherwise."""
     import torch
 
+    peers = import_module(tasks.family_of(task).__name__.replace("benchmarks", "benchmarks.peers"))
     with torch.device(device()):
-        return getattr(import_module(tasks.family_of(task).__name__.replace("bench", "bench.peers")), name)(task)
+        return getattr(peers, name)(task)
 
 
 one, eight, most = (partial(Stacked, replicas=replicas) for replicas in (1, 8, 0))

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import os
-import re
 import subprocess
 import tempfile
 import time
@@ -16,9 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from reprise.bench import tasks
-from reprise.bench.timing import Repetition, interleave, summarise
-from reprise.bench.worker import Worker, WorkerFailed
+from benchmarks import tasks
+from benchmarks.goals import Goal
+from benchmarks.timing import Repetition, interleave, summarise
+from benchmarks.worker import Worker, WorkerFailed
 
 SCHEMA = 1
 REPETITIONS = 7
@@ -35,34 +35,11 @@ WRONG = "wrong"
 
 Report = Callable[[str], None]
 
-_GOAL = re.compile(r"(\S+): (\S+) >= (\S+) (?:x (\S+?)(?: of (\S+?))?|of the peak)(?: \(stretch\))?")
-
-
-def judge(goals: Iterable[str], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each goal the measured value and whether it was reached; None for both where nothing was measured.
-
-    A goal is "<workload>: <implementation> >= <number> x <implementation>[ of <workload>]", or "of the peak".
-    """
-    by_place = {(row["workload"], row["implementation"]): row for row in rows}
-    judged = []
-    for goal in goals:
-        workload, implementation, least, over, of = _GOAL.fullmatch(goal).groups()
-        ours = by_place.get((workload, implementation), {})
-        theirs = by_place.get((of or workload, over), {})
-        if over is None:
-            found = ours.get("share_of_peak")
-        else:
-            above, below = ours.get("median"), theirs.get("median")
-            found = above / below if above and below else None
-        reached = None if found is None else found >= float(least)
-        judged.append({"goal": goal, "at_least": float(least), "found": found, "reached": reached})
-    return judged
-
 
 def run_bench(
     name: str, bench: ModuleType, selected: Sequence[tuple[Any, Sequence[str]]], budget: float, report: Report
 ) -> dict[str, Any]:
-    """Times the selected implementations of each workload; the content of `bench NAME --json FILE`.
+    """Times the selected implementations of each workload; the content of `python -m benchmarks NAME --json FILE`.
 
     `budget` is in seconds, for the repetitions of all workloads together; checks and compilation, with a limit of their
     own, come on top. `bench` is the benchmark's module.
@@ -90,7 +67,7 @@ def run_bench(
         if peak and row["median"]:
             row["share_of_peak"] = row["median"] * flops / (peak * 1e9)
     head = {"schema": SCHEMA, "bench": name, "machine": machine, "peak_gflops": peak}
-    return {**head, "workloads": workloads, "rows": rows, "goals": judge(bench.GOALS, rows)}
+    return {**head, "workloads": workloads, "rows": rows}
 
 
 def compare(
@@ -240,8 +217,8 @@ def peak_gflops(seconds: float = 0.5, clock: Callable[[], float] = time.perf_cou
     return best / 1e9
 
 
-def show(result: dict[str, Any], console: Any, ours: str) -> None:
-    """A table of the rows on a console of rich, a line for each note and one for each goal."""
+def show(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str) -> None:
+    """Print a table of the rows on a console of rich, a line for each note and one for each goal."""
     from rich.table import Table
 
     peak = result["peak_gflops"]
@@ -266,28 +243,29 @@ def show(result: dict[str, Any], console: Any, ours: str) -> None:
     for row in result["rows"]:
         if row["note"]:
             console.print(f"{row['workload']}: {row['implementation']}: {row['note']}", markup=False)
-    for goal in result["goals"]:
-        verdict = "not measured"
-        if goal["found"] is not None:
-            verdict = f"{goal['found']:.3g}, {'reached' if goal['reached'] else 'not reached'}"
-        console.print(f"goal  {goal['goal']}: {verdict}", markup=False, highlight=False)
+    for goal in goals:
+        measured, verdict = goal.measure(result["rows"]), "not measured"
+        if measured is not None:
+            verdict = f"{measured:.3g}, {'reached' if measured >= goal.at_least else 'not reached'}"
+        console.print(f"goal  {goal}: {verdict}", markup=False, highlight=False)
 
 
-def markdown(results: Iterable[tuple[str, dict[str, Any], Sequence[tasks.Shown], str]]) -> str:
-    """Speeds of our engines beside others', then the goals that were missed.
+def markdown(results: Iterable[tuple[str, list[dict[str, Any]], ModuleType, str]]) -> str:
+    """Return the speeds of our engines beside others', then the goals that were missed, in Markdown.
 
-    `results`: of each benchmark its name, its result, the rows that are shown and our engine.
+    Args:
+        results: Of each benchmark its name, the rows of its result, its module and our engine.
     """
     speeds, missed = [], []
-    for name, result, rows, ours in results:
-        for shown in rows:
-            found = {row["implementation"]: row for row in result["rows"] if row["workload"] == shown.workload}
-            row = found[ours]
-            times = (f"{peer} {row['median'] / found[key]['median']:,.1f}" for key, peer in shown.peers.items())
+    for name, rows, bench, ours in results:
+        for shown in bench.SHOWN:
+            timed = {row["implementation"]: row for row in rows if row["workload"] == shown.workload}
+            row = timed[ours]
+            times = (f"{peer} {row['median'] / timed[key]['median']:,.1f}" for key, peer in shown.peers.items())
             cells = f"{row['median']:,.0f} {shown.counted}", f"{100 * row['share_of_peak']:.0f} %", ", ".join(times)
             speeds.append(f"| {' | '.join((shown.title, *cells))} |")
-        goals = [goal for goal in result["goals"] if goal["reached"] is False]
-        missed += [f"| `{name}` | {goal['goal']} | {goal['found']:.2f} |" for goal in goals]
+        measured = [(goal, goal.measure(rows)) for goal in bench.GOALS]
+        missed += [f"| `{name}` | {g} | {value:.2f} |" for g, value in measured if value and value < g.at_least]
     head = "| document, workload | ours, a second | of the core's measured peak | times as fast as |\n|---|---|---|---|"
-    below = f"Goals that were missed: {len(missed)}.\n\n| benchmark | goal | found |\n|---|---|---|"
+    below = f"Goals that were missed: {len(missed)}.\n\n| benchmark | goal | measured |\n|---|---|---|"
     return "\n".join([head, *speeds, "", below, *missed]) + "\n"

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from reprise.bench import tasks
+from benchmarks import tasks
+from benchmarks.goals import Goal
 from reprise.data.corpus import sparse_rows
 
 WINDOW, SIZE, LAYERS = 8, 256, 2
@@ -66,11 +67,11 @@ WORKLOADS = (
 )
 
 GOALS = (
-    "m2500-b32: fused >= 5 x sparse",
-    "m2500-b32: fused >= 10 x dense",
-    "m2500-b32: fused >= 10 x sparse (stretch)",
-    "m2500-b32: fused >= 20 x dense (stretch)",
-    "softmax-b128: fused >= 2 x softmax (stretch)",
+    Goal("m2500-b32", "fused", 5, "sparse"),
+    Goal("m2500-b32", "fused", 10, "dense"),
+    Goal("m2500-b32", "fused", 10, "sparse", stretch=True),
+    Goal("m2500-b32", "fused", 20, "dense", stretch=True),
+    Goal("softmax-b128", "fused", 2, "softmax", stretch=True),
 )
 
 _PEERS = {"dense": "dense features", "sparse": "torch.sparse"}

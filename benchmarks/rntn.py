@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from reprise.bench import tasks
+from benchmarks import tasks
+from benchmarks.goals import Goal
 
 LENGTH = 20
 """The longest subsequence, in words (document 001, section 4)."""
@@ -104,21 +105,21 @@ WORKLOADS = (
 )
 
 GOALS = (
-    "ptb-h100-k100: fused >= 8 x eager",
-    "ptb-h100-k100: fused >= 12 x eager (stretch)",
-    "ptb-h100-k100: fused >= 2.5 x jax",
-    "ptb-h100-k100: fused >= 2.5 x jax-rows",
-    "ptb-h100-k100: fused >= 4 x jax (stretch)",
-    "ptb-h100-k100: fused >= 0.6 of the peak",
-    "ptb-h100-k100: fused >= 0.75 of the peak (stretch)",
-    "ptb-h100-k10000: fused >= 0.9 x fused of ptb-h100-k1",
-    "ptb-h100-k10000: fused >= 0.97 x fused of ptb-h100-k1 (stretch)",
-    "ptb-h100-k10000: fused >= 200 x eager",
-    "ptb-h100-k10000: fused >= 300 x eager (stretch)",
-    "ptb-h100-k10000: fused >= 3.5 x eager-sparse",
-    "text8-h100-k376: fused >= 6 x eager",
-    "text8-h100-k376: fused >= 0.45 of the peak",
-    "text8-h100-k376: fused >= 0.65 of the peak (stretch)",
+    Goal("ptb-h100-k100", "fused", 8, "eager"),
+    Goal("ptb-h100-k100", "fused", 12, "eager", stretch=True),
+    Goal("ptb-h100-k100", "fused", 2.5, "jax"),
+    Goal("ptb-h100-k100", "fused", 2.5, "jax-rows"),
+    Goal("ptb-h100-k100", "fused", 4, "jax", stretch=True),
+    Goal("ptb-h100-k100", "fused", 0.6),
+    Goal("ptb-h100-k100", "fused", 0.75, stretch=True),
+    Goal("ptb-h100-k10000", "fused", 0.9, "fused", of="ptb-h100-k1"),
+    Goal("ptb-h100-k10000", "fused", 0.97, "fused", of="ptb-h100-k1", stretch=True),
+    Goal("ptb-h100-k10000", "fused", 200, "eager"),
+    Goal("ptb-h100-k10000", "fused", 300, "eager", stretch=True),
+    Goal("ptb-h100-k10000", "fused", 3.5, "eager-sparse"),
+    Goal("text8-h100-k376", "fused", 6, "eager"),
+    Goal("text8-h100-k376", "fused", 0.45),
+    Goal("text8-h100-k376", "fused", 0.65, stretch=True),
 )
 
 _PEERS = {"eager": "eager PyTorch", "jax": "JAX", "jax-rows": "JAX by rows"}

@@ -101,7 +101,7 @@ class Engine(Implementation):
         self.task, self.on, self.kernel, self.stacked = task, on, member, member is not None
         if not self.stacked:
             model = readable(task)
-            choose = import_module(family_of(task).__name__.replace("bench", "engines")).choose
+            choose = import_module(family_of(task).__name__.replace("benchmarks", "reprise.engines")).choose
             self.kernel = choose(name, (model.double() if double else model).to(on))
         self.prepare()
 

@@ -1,6 +1,6 @@
 """The process of one implementation, and its caller's end of it.
 
-    python -m reprise.bench.worker BENCH IMPLEMENTATION FOLDER
+    python -m benchmarks.worker BENCH IMPLEMENTATION FOLDER
 
 checks the implementation, warms it up and writes one JSON line; then it reads a number of pieces (subsequences,
 windows, batches) a line and answers each with the repetition. It ends with its input.
@@ -20,8 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from reprise.bench import BENCHES, tasks
-from reprise.bench.timing import Repetition, repetition
+from benchmarks import BENCHES, tasks
+from benchmarks.timing import Repetition, repetition
 
 WARM_SECONDS = 0.2
 
@@ -32,6 +32,9 @@ ENVIRONMENT = {
     # Compiles in the process itself: others that wait would be taken for a disturbance.
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
 }
+
+PATHS = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))
+"""Where a process finds this package, whatever the current folder."""
 
 
 class Stream:
@@ -63,7 +66,7 @@ def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any
     """The implementation after the check and a warm-up, and the line that says what it did."""
     module, _, make = BENCHES[bench][name].partition(":")
     task = tasks.read(folder)
-    stream = Stream(task, getattr(import_module(f"reprise.bench.{module}"), make)(task))
+    stream = Stream(task, getattr(import_module(f"benchmarks.{module}"), make)(task))
     block = stream.implementation.block
     facts = tasks.checked(task, stream.implementation)
     stream.position = task.block % len(task)
@@ -108,11 +111,11 @@ class Worker:
         self.errors = folder / f"{implementation}.log"
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "reprise.bench.worker", bench, implementation, str(folder)],
+                [sys.executable, "-m", "benchmarks.worker", bench, implementation, str(folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=os.environ | ENVIRONMENT,
+                env=os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, PATHS))},
             )
 
     def close(self) -> None:

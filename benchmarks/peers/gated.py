@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.bench.gated import Task
-from reprise.bench.tasks import Implementation, numpy_of, weights_of, words_of
+from benchmarks.gated import Task
+from benchmarks.tasks import Implementation, numpy_of, weights_of, words_of
 from reprise.engines.gated.reference import share_of_one_word
 from reprise.engines.readable import clipped
 

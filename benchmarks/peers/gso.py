@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.bench.gso import NOTHING, Task
-from reprise.bench.tasks import Implementation, numpy_of, weights_of
+from benchmarks.gso import NOTHING, Task
+from benchmarks.tasks import Implementation, numpy_of, weights_of
 
 TABLES = ("B", "D", "U")
 """Parameters of which a symbol has a column: a row of an `embedding` here."""

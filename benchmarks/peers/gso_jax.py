@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from reprise.bench.gso import Task
-from reprise.bench.tasks import Implementation
+from benchmarks.gso import Task
+from benchmarks.tasks import Implementation
 
 Arrays = Mapping[str, jax.Array]
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.bench.loglinear import LAYERS, Task, build_model
-from reprise.bench.tasks import Implementation, numpy_of, weights_of, words_of
+from benchmarks.loglinear import LAYERS, Task, build_model
+from benchmarks.tasks import Implementation, numpy_of, weights_of, words_of
 from reprise.models.loglinear import lstm
 
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.bench.rntn import Task
-from reprise.bench.tasks import Implementation, numpy_of, weights_of
+from benchmarks.rntn import Task
+from benchmarks.tasks import Implementation, numpy_of, weights_of
 
 
 def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor):

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from reprise.bench.rntn import BLOCK, Task, Workload
-from reprise.bench.tasks import Implementation
+from benchmarks.rntn import BLOCK, Task, Workload
+from benchmarks.tasks import Implementation
 
 Arrays = Mapping[str, jax.Array]
 

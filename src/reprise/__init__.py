@@ -5,7 +5,7 @@ __version__ = "0.1.0"
 ORDER = (
     ("cli", "plan"),
     ("report",),
-    ("estimate", "bench", "cluster"),
+    ("estimate", "cluster"),
     ("evidence",),
     ("checks",),
     ("training",),

@@ -44,7 +44,7 @@ def test_git_has_records_and_tables_but_no_data(fresh):
         assert (results / name).is_file()
     for name in (*UNCOMMITTED, "figures/digits-curves.png", "tables/words-perplexity.html"):
         assert not (results / name).exists()
-    absent = ("data", "checkpoints", "logs", "benchmarks", "build", ".snakemake", "results/quick/config")
+    absent = ("data", "checkpoints", "logs", "build", ".snakemake", "results/quick/config")
     assert [name for name in absent if (fresh.root / name).exists()] == []
 
 

@@ -7,7 +7,7 @@ rule fetch:
     log:
         "logs/fetch/{dataset}/{file}.log",
     benchmark:
-        "benchmarks/fetch/{dataset}/{file}.tsv"
+        "logs/benchmarks/fetch/{dataset}/{file}.tsv"
     retries: 2
     # Nodes of a cluster seldom have a way out; its head node has.
     localrule: True
@@ -29,7 +29,7 @@ rule prepare:
     log:
         "logs/prepare/{corpus}.log",
     benchmark:
-        "benchmarks/prepare/{corpus}.tsv"
+        "logs/benchmarks/prepare/{corpus}.tsv"
     wildcard_constraints:
         corpus=f"(?!({PLAN.existing_corpora()})$).+",
     conda:

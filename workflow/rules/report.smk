@@ -51,7 +51,7 @@ rule collect:
     log:
         f"logs/{TIER}/collect.log",
     benchmark:
-        f"benchmarks/{TIER}/collect.tsv"
+        f"logs/benchmarks/{TIER}/collect.tsv"
     conda:
         "../../envs/report.yaml"
     resources:
@@ -74,7 +74,7 @@ rule claims:
     log:
         f"logs/{TIER}/claims.log",
     benchmark:
-        f"benchmarks/{TIER}/claims.tsv"
+        f"logs/benchmarks/{TIER}/claims.tsv"
     conda:
         "../../envs/report.yaml"
     resources:
@@ -116,7 +116,7 @@ for name, paper in PLAN.project.papers.items():
         log:
             f"logs/{TIER}/displays/{name}.log",
         benchmark:
-            f"benchmarks/{TIER}/displays/{name}.tsv"
+            f"logs/benchmarks/{TIER}/displays/{name}.tsv"
         # Seconds: on a cluster that is not worth a job, whose turn takes longer to come.
         localrule: True
         conda:
@@ -152,7 +152,7 @@ rule page:
     log:
         f"logs/{TIER}/report.log",
     benchmark:
-        f"benchmarks/{TIER}/report.tsv"
+        f"logs/benchmarks/{TIER}/report.tsv"
     conda:
         "../../envs/report.yaml"
     resources:

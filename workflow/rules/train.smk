@@ -13,7 +13,7 @@ rule resolve:
     log:
         f"logs/{TIER}/resolve.log",
     benchmark:
-        f"benchmarks/{TIER}/resolve.tsv"
+        f"logs/benchmarks/{TIER}/resolve.tsv"
     localrule: True
     conda:
         "../../envs/data.yaml"
@@ -35,7 +35,7 @@ rule train_together:
     log:
         f"logs/train/{TIER}/{{id}}/together.log",
     benchmark:
-        f"benchmarks/train/{TIER}/{{id}}/together.tsv"
+        f"logs/benchmarks/train/{TIER}/{{id}}/together.tsv"
     conda:
         "../../envs/train.yaml"
     threads: 1
@@ -64,7 +64,7 @@ rule train:
     log:
         f"logs/train/{TIER}/{{id}}/{{replica}}-{{config_hash}}.log",
     benchmark:
-        f"benchmarks/train/{TIER}/{{id}}/{{replica}}-{{config_hash}}.tsv"
+        f"logs/benchmarks/train/{TIER}/{{id}}/{{replica}}-{{config_hash}}.tsv"
     wildcard_constraints:
         # A record that exists is a source.
         id=f"(?!({PLAN.existing_records()})$){EXPERIMENT}",

@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from reprise.bench import BENCHES
 from reprise.files import named_file, output_file
 from reprise.records.resolved import TIERS, Keep
 
@@ -38,7 +37,6 @@ COMMANDS = {
     "sample": ("sample", "let kept weights write a text"),
     "cache": ("cache", "check the figures that DVC keeps against their checksums"),
     "schemas": ("steps", "write the JSON Schemas of the configuration"),
-    "bench": ("bench", "time the engines beside what else one could run"),
 }
 
 EXAMPLES = {
@@ -61,7 +59,6 @@ EXAMPLES = {
     "sample": "books/grimm --tier paper --prompt 'Hansel and Gr' --length 200",
     "cache": ".dvc/cache",
     "schemas": "",
-    "bench": "rntn --only h100-k --budget 150",
 }
 
 TIER = argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
@@ -183,18 +180,5 @@ ARGUMENTS: dict[str, list[Argument]] = {
     ],
     "schemas": [
         argument("--folder", type=Path, default=Path("workflow/schemas"), help="default: %(default)s"),
-    ],
-    "bench": [
-        argument("name", metavar="NAME", nargs="?", help=f"one of {', '.join(BENCHES)}"),
-        argument("--json", type=output_file("--json", "bench.json"), metavar="FILE", help="write the result there"),
-        argument("--only", metavar="PART", nargs="+", default=[""], help="of workload/implementation, such as k100/"),
-        argument(
-            "--budget",
-            type=float,
-            metavar="SECONDS",
-            default=900.0,
-            help="for all repetitions together (default 900); checks and compilation come on top",
-        ),
-        argument("--table", action="store_true", help="without NAME: the results in results/bench/, in Markdown"),
     ],
 }

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from reprise.cli.bench import COMMITTED, committed_table
 from reprise.cli.common import console, project_and_experiments, require_paper, table
 from reprise.errors import Failed, UserError
 from reprise.files import is_there, write_atomically
@@ -35,7 +34,7 @@ def verify_command(given: argparse.Namespace) -> None:
 
     With --check nothing is written: everything that follows from the records (metrics, curves, samples, claims, tables,
     figures and README's results) is made again elsewhere, and the exit status is 1 unless the files that are there are
-    the same to the byte, and the goals and tables of the benchmarks are those of results/bench.
+    the same to the byte.
     """
     project, experiments = project_and_experiments(given.tier)
     from reprise.evidence.decisions import dump_claims
@@ -65,7 +64,6 @@ def verify_command(given: argparse.Namespace) -> None:
     if differ := list(_changed(folder, project.root, tier)):
         remedy = f"run collect, verify and render --tier {tier}"
         raise Failed(f"{folder}: not what the run records give: {', '.join(_first(differ))}; {remedy}")
-    check_benchmarks(project.root)
     print(f"{folder}: everything follows from the run records; {summary(claims)}")
 
 
@@ -176,33 +174,6 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
         for name in _OF_ALL_TIERS if readme else ():
             if (root / name).read_bytes() != (Path(clone) / name).read_bytes():
                 yield name
-
-
-def check_benchmarks(root: Path) -> None:
-    """Hold what is said of the benchmarks to their rows in results/bench; nothing where none is there.
-
-    Raises:
-        UserError: A file is damaged.
-        Failed: Its goals do not follow from its rows, or docs/engines.md has other tables.
-    """
-    paths = sorted((root / COMMITTED).glob("*.json"))
-    if not paths:
-        return
-    from reprise.bench.harness import judge
-
-    for path in paths:
-        try:
-            result = json.loads(path.read_text(encoding="utf-8"))
-            goals = result["goals"]
-            again = judge([goal["goal"] for goal in goals], result["rows"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            remedy = f"run `python -m reprise bench {path.stem} --json {path}`"
-            raise UserError(f"{path}: not a whole benchmark; {remedy}") from None
-        if goals != again:
-            raise Failed(f"{path}: key goals does not follow from the rows; restore the file, or time it again")
-    docs = root / "docs/engines.md"
-    if docs.is_file() and committed_table(root / COMMITTED) not in docs.read_text(encoding="utf-8"):
-        raise Failed(f"{docs}: other tables than `python -m reprise bench --table` prints; put those in their place")
 
 
 def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decision]], text: str) -> list[str]:

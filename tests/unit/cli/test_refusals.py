@@ -1,7 +1,5 @@
 """What the system refuses is told before the work, or in a line that says what to do; Ctrl-C is one line too."""
 
-import errno
-import os
 import runpy
 import shutil
 from dataclasses import replace
@@ -11,7 +9,7 @@ import pytest
 from verify_helpers import resolved
 
 from reprise import cli
-from reprise.errors import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE
+from reprise.errors import EXIT_STOPPED, EXIT_USAGE
 from reprise.training import loop
 
 TRAIN = "train digits/count --tier quick --replica 0"
@@ -26,7 +24,7 @@ def places(clone):
 
 
 @pytest.mark.parametrize("place", ["folder", "nowhere/", "", "/dev/null", "file/x", "/proc/x", "link", "link/x"])
-@pytest.mark.parametrize("command", [f"{TRAIN} --output", "prepare digits/lstm-t5 --output", "bench rntn --json"])
+@pytest.mark.parametrize("command", [f"{TRAIN} --output", "prepare digits/lstm-t5 --output"])
 def test_a_place_that_can_hold_no_output_is_refused_before_the_work(command, place, places, capsys, monkeypatch):
     monkeypatch.setattr(loop, "run_jobs", pytest.fail)
     before = sorted(places.rglob("*"))
@@ -49,19 +47,6 @@ def test_a_folder_in_the_place_of_a_corpus_is_told_before_the_work(clone, capsys
         assert cli.main(["prepare", experiment.id]) == EXIT_USAGE
         assert capsys.readouterr().err.startswith(f"reprise: error: {corpus}: {says}")
         shutil.rmtree("data", ignore_errors=True)
-
-
-def test_a_bench_that_cannot_be_written_in_the_end_is_shown(tmp_path, monkeypatch, capsys):
-    def full(path, result):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-
-    monkeypatch.setattr("reprise.bench.harness.run_bench", lambda *_: {"rows": []})
-    monkeypatch.setattr("reprise.bench.harness.show", lambda *_: print("shown"))
-    monkeypatch.setattr("reprise.files.write_json", full)
-    assert cli.main(["bench", "rntn", "--json", str(tmp_path / "b.json")]) == EXIT_FAILED
-    said = capsys.readouterr()
-    assert said.out == "shown\n"
-    assert "b.json: No space left on device; make room" in said.err
 
 
 def interrupted(*_):

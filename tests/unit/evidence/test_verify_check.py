@@ -1,6 +1,5 @@
-"""`reprise verify --check` beyond the claims: README's results and their plot, and the benchmarks."""
+"""`reprise verify --check` beyond the claims: README's results and their plot."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -9,8 +8,7 @@ from config_helpers import ROOT
 from verify_helpers import verify
 
 from reprise.cli import main
-from reprise.cli.verify import check_benchmarks
-from reprise.errors import EXIT_FAILED, Failed, UserError
+from reprise.errors import EXIT_FAILED
 from reprise.report.page.readme import BEGIN, END, PLOT
 
 
@@ -31,20 +29,3 @@ def test_check_covers_the_results_in_readme_and_their_plot(clone, capsys):
         assert verify("--check") == EXIT_FAILED
         assert str(path) in capsys.readouterr().err
         path.write_text(whole, encoding="utf-8")
-
-
-def test_check_holds_the_goals_of_benchmarks_to_their_rows(tmp_path):
-    check_benchmarks(ROOT)
-    folder = tmp_path / "results/bench"
-    shutil.copytree(ROOT / "results/bench", folder)
-    check_benchmarks(tmp_path)
-    path = folder / "gso.json"
-    result = json.loads(path.read_text(encoding="utf-8"))
-    result["goals"][0]["found"] *= 1.5
-    path.write_text(json.dumps(result), encoding="utf-8")
-    with pytest.raises(Failed, match="key goals"):
-        check_benchmarks(tmp_path)
-    for content in (b"{", b"[]", b'{"goals": [1], "rows": []}', b"\xff"):
-        path.write_bytes(content)
-        with pytest.raises(UserError, match=r"gso\.json: .*bench gso"):
-            check_benchmarks(tmp_path)

@@ -13,10 +13,8 @@ SOURCE = ROOT / "src"
 COMMANDS = {"collect": "collect", "claims": "verify", "figure": "render", "table": "render"}
 """The command of Reprise that each stage runs."""
 OTHERWISE = {
-    "bench": "only --check reads the benchmarks, and no stage checks",
     "cli": "passes on what was asked",
     "counters": "draws the numbers of trainings and of generated texts, which no stage makes",
-    "engines": "what benchmarks time",
     "environment": "names folders of data and builds, which decide no number",
     "errors": "the line that a command ends with when it writes nothing",
     "terminal": "prints",
@@ -27,8 +25,8 @@ OTHERWISE = {
 """Packages and modules that commands import and no stage depends on, and why."""
 
 
-IN_CHECKS = {"claims": {"bench", "report", "engines"}}
-"""What a command imports only where `--check` holds committed tables and benchmarks against the records."""
+IN_CHECKS = {"claims": {"report"}}
+"""What a command imports only where `--check` holds committed tables against the records."""
 
 
 STAGES = {name: stage.get("do", stage) for name, stage in load_yaml(ROOT / "dvc.yaml")["stages"].items()}

@@ -13,8 +13,8 @@ import pytest
 import torch
 from compiler_helpers import needs_compiler
 
-from reprise.bench import BENCHES, gated, gpu, gso, loglinear, rntn, tasks, worker
-from reprise.bench.harness import disagreement, log_perplexity_error
+from benchmarks import BENCHES, gated, gpu, gso, loglinear, rntn, tasks, worker
+from benchmarks.harness import disagreement, log_perplexity_error
 from reprise.data.corpus import Corpus, Split
 from reprise.engines import build
 
@@ -86,7 +86,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def made(bench, workload, folder):
-    return import_module(f"reprise.bench.{bench}").make_task(workload, folder, PIECES[tasks.family_of(workload)])
+    return import_module(f"benchmarks.{bench}").make_task(workload, folder, PIECES[tasks.family_of(workload)])
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_replicas_of_a_stack_count_each(folder):
 TRAIN_IN_JAX = """
 import json, sys
 from pathlib import Path
-from reprise.bench import worker
+from benchmarks import worker
 worker.WARM_SECONDS = 0.0
 for place in map(Path, sys.argv[1:]):
     bench, name, _ = place.name.split("_")
@@ -146,7 +146,7 @@ def test_jax_makes_the_same_update_without_torch(folder):
 def test_the_families_import_no_torch():
     code = "import sys; from importlib import import_module\nfor m in sys.argv[1:]: import_module(m)\n"
     code += "assert 'torch' not in sys.modules"
-    modules = ["reprise.bench.worker", *(f"reprise.bench.{name}" for name in BENCHES)]
+    modules = ["benchmarks.worker", *(f"benchmarks.{name}" for name in BENCHES)]
     subprocess.run([sys.executable, "-c", code, *modules], check=True)
 
 

@@ -1,7 +1,9 @@
 """The harness of the benchmarks: clocks, goals, what is chosen and refused, and a small one from end to end."""
 
+import errno
 import json
 import os
+import shutil
 import time
 from contextlib import closing
 from importlib import import_module
@@ -15,14 +17,15 @@ import torch
 from compiler_helpers import needs_compiler
 from config_helpers import ROOT
 
-from reprise import cli
-from reprise.bench import BENCHES, harness, rntn, tasks, timing
-from reprise.bench.harness import compare, disagreement, judge, peak_gflops, run_bench
-from reprise.bench.rntn import BLOCK, Workload
-from reprise.bench.timing import Repetition, interleave, repetition, summarise
-from reprise.bench.worker import Worker, WorkerFailed
-from reprise.cli.bench import committed_table, select
+from benchmarks import BENCHES, harness, rntn, tasks, timing, worker
+from benchmarks.__main__ import COMMITTED, committed_table, main, select
+from benchmarks.goals import Goal
+from benchmarks.harness import compare, disagreement, peak_gflops, run_bench
+from benchmarks.rntn import BLOCK, Workload
+from benchmarks.timing import Repetition, interleave, repetition, summarise
+from benchmarks.worker import Worker, WorkerFailed
 from reprise.engines import build
+from reprise.errors import EXIT_FAILED, EXIT_USAGE, UserError
 
 SENTENCES = Workload("sentences", "none", 50, 8, matrices=5, sentences=True)
 EXPECTED = {"loss": 1.0, "update_norms": {}}
@@ -128,20 +131,20 @@ def test_goals_are_judged_by_medians_and_by_the_peak():
     rows = [row("a", "fused", 90.0, 0.5), row("a", "eager", 10.0, 0.1), row("b", "fused", 120.0, 0.6)]
     rows.append(row("b", "eager", None))
     goals = {
-        "a: fused >= 9 x eager": (9.0, 9.0, True),
-        "a: fused >= 0.9 x fused of b": (0.9, 0.75, False),
-        "a: fused >= 0.5 of the peak": (0.5, 0.5, True),
-        "b: fused >= 5 x eager": (5.0, None, None),
-        "c: fused >= 0.5 of the peak (stretch)": (0.5, None, None),
+        Goal("a", "fused", 9, "eager"): ("a: fused >= 9 x eager", 9.0),
+        Goal("a", "fused", 0.9, "fused", of="b"): ("a: fused >= 0.9 x fused of b", 0.75),
+        Goal("a", "fused", 0.5): ("a: fused >= 0.5 of the peak", 0.5),
+        Goal("b", "fused", 5, "eager"): ("b: fused >= 5 x eager", None),
+        Goal("c", "fused", 0.5, stretch=True): ("c: fused >= 0.5 of the peak (stretch)", None),
     }
-    assert {g["goal"]: (g["at_least"], g["found"], g["reached"]) for g in judge(goals, rows)} == goals
+    assert {goal: (str(goal), goal.measure(rows)) for goal in goals} == goals
 
 
 @pytest.mark.parametrize("bench", BENCHES)
 def test_every_goal_and_every_row_of_the_table_is_about_something_that_is_measured(bench):
-    module, (ours, *_) = import_module(f"reprise.bench.{bench}"), BENCHES[bench]
+    module, (ours, *_) = import_module(f"benchmarks.{bench}"), BENCHES[bench]
     names = {(w.name, i) for w in module.WORKLOADS for i in BENCHES[bench]}
-    assert all(goal["found"] == 1.0 for goal in judge(module.GOALS, [row(*name, 1.0, 1.0) for name in names]))
+    assert all(goal.measure([row(*name, 1.0, 1.0) for name in names]) == 1.0 for goal in module.GOALS)
     assert {(s.workload, i) for s in module.SHOWN for i in (ours, *s.peers)} <= names
 
 
@@ -157,18 +160,18 @@ def test_only_selects_workloads_and_implementations():
 @needs_compiler
 def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
     (tmp_path / "jax.py").write_text("raise ModuleNotFoundError('No module named jax', name='jax')\n")
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    monkeypatch.setattr(worker, "PATHS", (str(tmp_path), *worker.PATHS))
     monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
     some = {name: BENCHES["rntn"][name] for name in ("fused", "eager", "jax")}
     monkeypatch.setitem(BENCHES, "rntn", some)
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    assert cli.main(["bench", "rntn", "--budget", "0.3", "--json", "out/bench.json"]) == 0
+    assert main(["rntn", "--budget", "0.3", "--json", "out/bench.json"]) == 0
     assert cores is None or os.sched_getaffinity(0) == cores
     result = json.loads((tmp_path / "out/bench.json").read_text(), parse_constant=pytest.fail)
     committed = json.loads((ROOT / "results/bench/rntn.json").read_text())
-    assert result.keys() == committed.keys()
+    assert result.keys() == committed.keys() - {"goals"}
     assert (result["bench"], "random" in result["workloads"][0]["text"]) == ("rntn", True)
     rows = {r["implementation"]: r for r in result["rows"]}
     assert list(rows) == list(some)
@@ -193,12 +196,12 @@ def test_an_implementation_with_another_update_is_not_timed(monkeypatch, tmp_pat
         return right(task) | {"update_norms": {k: 1.1 * v for k, v in right(task)["update_norms"].items()}}
 
     monkeypatch.setattr(tasks, "expected", skewed)
-    bench = SimpleNamespace(make_task=lambda w, folder: rntn.make_task(w, folder, BLOCK), GOALS=())
+    bench = SimpleNamespace(make_task=lambda w, folder: rntn.make_task(w, folder, BLOCK))
     result = run_bench("rntn", bench, [(SENTENCES, ["eager"])], 0.1, lambda line: None)
     (only,) = result["rows"]
     assert (only["note"][:21], only["median"]) == ("wrong: the update of ", None)
     monkeypatch.setattr(harness, "run_bench", lambda *_: result)
-    assert cli.main(["bench", "rntn"]) == 1
+    assert main(["rntn"]) == 1
 
 
 class FakeWorker:
@@ -249,3 +252,45 @@ def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(name, limit, s
 
 def test_the_document_on_engines_shows_the_committed_results():
     assert committed_table(ROOT / "results/bench") in (ROOT / "docs/engines.md").read_text(encoding="utf-8")
+
+
+BAD = {
+    "an unknown benchmark": ("rnt", "no benchmark 'rnt'", "did you mean 'rntn'?"),
+    "no benchmark": ("", "NAME", "--help"),
+    "a benchmark of nothing": ("rntn --only k7", "--only k7", "ptb-h100-k1/fused is one"),
+    "no time for a benchmark": ("rntn --budget 0", "--budget", "0"),
+    "no GPU for a benchmark": ("gpu", "no GPU is visible"),
+    "a folder in the place of the result": ("rntn --json .", "--json", "name"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_is_one_line_that_names_it(kind, capsys):
+    command, *words = BAD[kind]
+    assert main(command.split()) == EXIT_USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert all(word in line for word in words)
+
+
+def test_results_that_are_missing_or_damaged_are_named_with_the_command_that_makes_them(tmp_path):
+    shutil.copytree(COMMITTED, tmp_path, dirs_exist_ok=True)
+    for content in (b"{", b"[]", b"\xff", b""):
+        (tmp_path / "gso.json").write_bytes(content)
+        with pytest.raises(UserError, match=r"gso\.json: .*python -m benchmarks gso"):
+            committed_table(tmp_path)
+    (tmp_path / "gso.json").unlink()
+    with pytest.raises(UserError, match=r"gso\.json is missing; .*python -m benchmarks gso"):
+        committed_table(tmp_path)
+
+
+def test_a_result_that_cannot_be_written_in_the_end_is_shown(tmp_path, monkeypatch, capsys):
+    def full(path, result):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(harness, "run_bench", lambda *_: {"rows": []})
+    monkeypatch.setattr(harness, "show", lambda *_: print("shown"))
+    monkeypatch.setattr("reprise.files.write_json", full)
+    assert main(["rntn", "--json", str(tmp_path / "b.json")]) == EXIT_FAILED
+    printed = capsys.readouterr()
+    assert printed.out == "shown\n"
+    assert "b.json: No space left on device; make room" in printed.err

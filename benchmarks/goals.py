@@ -1,0 +1,35 @@
+"""What the benchmarks are to reach, and what they did."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Goal:
+    """An implementation of a workload is to be `at_least` times as fast as another one, `over`.
+
+    Without `over`, it is to reach this share of the core's peak. `over` is timed on the workload `of`, by default the
+    same. A stretch goal lies beyond what was wanted.
+    """
+
+    workload: str
+    implementation: str
+    at_least: float
+    over: str | None = None
+    of: str | None = None
+    stretch: bool = False
+
+    def __str__(self) -> str:
+        what = f"x {self.over}" if self.over else "of the peak"
+        of, stretch = f" of {self.of}" if self.of else "", " (stretch)" if self.stretch else ""
+        return f"{self.workload}: {self.implementation} >= {self.at_least:g} {what}{of}{stretch}"
+
+    def measure(self, rows: Iterable[Mapping[str, Any]]) -> float | None:
+        """Return the ratio or the share that the rows of a result show, None where they show none."""
+        by_place = {(row["workload"], row["implementation"]): row for row in rows}
+        ours = by_place.get((self.workload, self.implementation), {})
+        if self.over is None:
+            return ours.get("share_of_peak")
+        speed, other = ours.get("median"), by_place.get((self.of or self.workload, self.over), {}).get("median")
+        return speed / other if speed and other else None
