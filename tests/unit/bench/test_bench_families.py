@@ -130,9 +130,8 @@ def test_jax_makes_the_same_update_without_torch(folder):
         pytest.skip("JAX is not installed (pip install '.[bench]')")
     expected = {}
     for bench, name in JAX:
-        for key, workload in TINY[bench].items():
-            if bench == "gso":
-                workload = replace(workload, length=9)
+        for key, tiny in TINY[bench].items():
+            workload = replace(tiny, length=9) if bench == "gso" else tiny
             place = folder / f"{bench}_{name}_{key}"
             place.mkdir()
             expected[place] = tasks.expected(made(bench, workload, place)[0])

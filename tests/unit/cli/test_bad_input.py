@@ -103,7 +103,7 @@ KINDS = {
     "no corpus": (TRAIN_WORDS, "data/corpora/synthetic-", "s-rnn-4"),
     "a damaged corpus": (
         *(TRAIN_WORDS, "data/corpora/synthetic-", "corpus"),
-        lambda: written(resolved()["words/s-rnn-4"].corpus, "PK")(),
+        lambda: written(resolved()["words/s-rnn-4"].corpus, "PK")(),  # noqa: PLW0108
     ),
     "a mirror that is no folder": (
         *("fetch synthetic", "REPRISE_MIRROR", "/nowhere"),

@@ -89,7 +89,7 @@ def plain_loop(model, path, rate, batch, bptt, epochs, clip=None, anneal=None):
                 nn.utils.clip_grad_norm_(model.parameters(), clip)
             with torch.no_grad():
                 for parameter in model.parameters():
-                    parameter -= rate * parameter.grad
+                    parameter.sub_(rate * parameter.grad)
         model.eval()
         with torch.no_grad():
             logits, _ = model(texts["valid"][:-1, None], model.initial_state(1))
