@@ -1,7 +1,7 @@
 """The readable model as an engine, which the fast engines are held to: autograd, on its device and in its dtype."""
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,14 +23,20 @@ class ReadableEngine(Readable):
     def __init__(self, model: Any) -> None:
         super().__init__(copy.deepcopy(model))
 
-    def ask(self, mode: str, **batch: Any) -> dict[str, Tensor]:
-        """What the family's `compute` finds of a batch; "train" makes a step too, by the numbers among the inputs."""
+    def perform(self, mode: str, finish: Callable[[dict[str, Tensor]], Any], **batch: Any) -> Any:
+        """Compute a batch and hand the outputs of the family's `compute` to `finish`.
+
+        Args:
+            mode: "train" makes a step too, by the numbers among the inputs; "read" makes none.
+            finish: Takes the outputs; what it returns is returned.
+            batch: Tensors that `compute` reads, and the numbers that `descend` takes.
+        """
         tensors = {name: value for name, value in batch.items() if isinstance(value, Tensor)}
         with torch.set_grad_enabled(mode == "train"):
             loss, outputs = self.compute(self.model, tensors)
         if mode == "train":
             self.descend(loss, **{name: value for name, value in batch.items() if name not in tensors})
-        return {name: value.detach() for name, value in outputs.items()}
+        return finish({name: value.detach() for name, value in outputs.items()})
 
     def descend(self, loss: Tensor, rate: float, clip_norm: float | None = None) -> None:
         """Make one SGD step on the scalar `loss`; with `clip_norm` the norm of the whole gradient is clipped to it."""
@@ -48,6 +54,11 @@ class ReadableEngine(Readable):
     def load(self, state: dict[str, Tensor]) -> None:
         """Takes the values of a state_dict of the readable model."""
         self.model.load_state_dict(state)
+
+
+def nats_of(outputs: Mapping[str, Tensor]) -> float:
+    """Return the loss in nats among the outputs of a batch."""
+    return float(outputs["nats"])
 
 
 def clipped(learning_rate: float, clip_norm: float, gradients: Iterable[Tensor]) -> float:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from reprise.data.corpus import SPLITS, Corpus
 from reprise.records.record import Outcome, curve, metric
-from reprise.training.protocol import Diverged, Learner
+from reprise.training.protocol import Diverged, Learner, Work, complete
 from reprise.units import perplexity
 
 FINISHED = "finished"
@@ -61,8 +61,8 @@ class Epochs(Learner):
         """Of the part, in what `next` counts."""
 
     @abstractmethod
-    def take(self) -> float:
-        """Trains on, or evaluates, what comes next, and moves `next` on; the nats of it."""
+    def take(self) -> Work:
+        """Train on, or evaluate, what comes next, and move `next` on; return the nats of it."""
 
     @property
     def total(self) -> int:
@@ -84,11 +84,11 @@ class Epochs(Learner):
         """Nats of the part so far."""
         return self.sums.get(self.part, 0.0)
 
-    def advance(self) -> str:
-        """Trains on, or evaluates, what comes next; the protocol's `note` on it. Raises `Diverged`."""
+    def work(self) -> Work:
+        """Train on, or evaluate, what comes next; return the protocol's `note` on it. Raises `Diverged`."""
         part, last = self.part, min(self.next + self.at_once, self.length())
         while self.part == part and self.next < last:
-            nats = self.take()
+            nats = yield from self.take()
             self.sums[self.part] = self.summed() + nats
         if not math.isfinite(self.summed()):
             # What is read at the end is of the last epoch.
@@ -142,7 +142,7 @@ class Epochs(Learner):
         self.open(part)
         while self.next < self.length():
             tell(f"{part} text: {self.next / self.length():.0%}")
-            nats = self.take()
+            nats = complete(self.take())
             self.sums[part] = self.summed() + nats
 
     def keep_best(self) -> None:

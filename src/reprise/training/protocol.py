@@ -4,7 +4,7 @@ import hashlib
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
@@ -20,7 +20,7 @@ from reprise.catalogue.models import MODELS, ModelRefused, find_model
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.optimisers import clip_by_global_norm
-from reprise.engines.stack import Member, Stack, join
+from reprise.engines.stack import Member, Stack, join, result_of
 from reprise.errors import UserError, beyond_memory
 from reprise.files import canonical_json
 from reprise.records.record import Outcome
@@ -30,6 +30,13 @@ _PACKAGE = Path(reprise.__file__).parent
 
 Engine = str | Stack
 """What a protocol is told to compute with: an engine by its name, or the stack that its replica is a member of."""
+
+Work = Generator[Any, Any, Any]
+"""A piece of work: it yields what an engine's call returned and is sent the call's result.
+
+An engine computes when it is called, so that both are the same. A member of a stack returns a request instead: the
+stack collects the requests of all members and computes them together.
+"""
 
 
 class Diverged(Exception):
@@ -164,6 +171,16 @@ class Pieces(Training):
         return len(self.found)
 
 
+def complete(work: Work) -> Any:
+    """Do a piece of work by itself: what it returns."""
+    result = None
+    while True:
+        try:
+            result = result_of(work.send(result))
+        except StopIteration as end:
+            return end.value
+
+
 class Learner(Training):
     """What learns: a `kernel`, an engine or a member of a stack, that computes with the readable model.
 
@@ -176,6 +193,13 @@ class Learner(Training):
 
     model: nn.Module
     optimiser: Any = None
+
+    @abstractmethod
+    def work(self) -> Work:
+        """Do one piece of work, of about a second at most; return a note on it. Raises `Diverged`."""
+
+    def advance(self) -> str:
+        return complete(self.work())
 
     def compute(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
         """Takes the model, whose first weights are in float32, and the engine that `choose` has for it."""
@@ -303,8 +327,8 @@ class Steps(Learner):
     step = 0
 
     @abstractmethod
-    def take_step(self) -> str:
-        """Makes a step; a note on it. Raises `Diverged`."""
+    def take_step(self) -> Work:
+        """Make a step; return a note on it. Raises `Diverged`."""
 
     def check(self, loss: float) -> None:
         """Raises `Diverged` unless the step's loss is finite."""
@@ -315,9 +339,9 @@ class Steps(Learner):
     def done(self) -> float:
         return self.step
 
-    def advance(self) -> str:
+    def work(self) -> Work:
         for _ in range(min(self.at_once, self.total - self.step)):
-            note = self.take_step()
+            note = yield from self.take_step()
             self.step += 1
         return note
 

@@ -2,7 +2,6 @@
 itself.
 """
 
-import threading
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +15,6 @@ from protocol_helpers import same_bits
 from reprise.catalogue.loading import load
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import OutOfMemory, Stack, join
-from reprise.engines.stack.lockstep import Lockstep
 from reprise.models.gated import GRU
 from reprise.models.rntn import RNTN
 from reprise.training.protocol import build_training
@@ -162,17 +160,14 @@ def test_a_step_touches_the_rows_that_it_reads_alone(small, short, protocol):
         assert 0 < changed.sum() <= read < len(changed)
 
 
-def test_members_wait_for_what_they_have_in_common(small):
+def test_members_that_train_and_read_at_once_leave_one_another_alone(small):
     """One trains while the other reads: neither is changed by the other's request, nor by one that leaves."""
     stack = Stack(CPU)
     trainings = [small("subsequence-sgd", replica, stack) for replica in range(MEMBERS)]
     members, data = [training.kernel for training in trainings], trainings[0].data["valid"]
     before = [member.export() for member in members]
-    work = [
-        lambda: members[0].train(data, learning_rate=0.1, reduction="sum", dropout=0.0, key=0),
-        lambda: members[1].evaluate(data),
-    ]
-    stack.advance([SimpleNamespace(advance=each) for each in work])
+    how = {"learning_rate": 0.1, "reduction": "sum", "dropout": 0.0, "key": 0}
+    stack.answer([members[0].train(data, **how), members[1].evaluate(data)])
     after = [member.export() for member in members]
     assert [same_bits(*both) for both in zip(before, after, strict=True)] == [False, True]
     stack.leave(members[:1])
@@ -182,38 +177,40 @@ def test_members_wait_for_what_they_have_in_common(small):
 @pytest.mark.parametrize("said", ["[enforce fail] DefaultCPUAllocator: can't allocate memory: 1 bytes", "sizes differ"])
 def test_a_fault_of_a_step_ends_all_members_at_once(small, said, monkeypatch):
     stack = Stack(CPU)
-    members, threads = [small("final-digit", replica, stack) for replica in range(MEMBERS)], threading.active_count()
+    members = [small("final-digit", replica, stack) for replica in range(MEMBERS)]
     monkeypatch.setattr(stack.programs, "call", Mock(side_effect=RuntimeError(said)))
     with pytest.raises(OutOfMemory if "memory" in said else RuntimeError, match="allocate|sizes differ"):
         stack.advance(members)
-    assert threading.active_count() == threads
 
 
-@pytest.mark.parametrize("asks", [(0, 3, 1), (2, 2, 2), (1, 0, 0)])
-def test_lockstep(asks):
-    """Requests of a round are answered together, in the order of the members; who has ended is not waited for."""
-    rounds = []
+class Answered(Stack):
+    """Answers words in capitals, and keeps what was requested together."""
 
-    def answer(requests):
-        rounds.append(list(requests))
+    def answer(self, requests):
+        self.rounds = [*getattr(self, "rounds", []), list(requests)] if requests else self.rounds
         return [request.upper() for request in requests]
 
-    lockstep = Lockstep(answer)
+
+@pytest.mark.parametrize("requests", [(0, 3, 1), (2, 2, 2), (1, 0, 0)])
+def test_pieces_of_work_go_on_side_by_side(requests):
+    """Requests of a round are answered together, in the order of the members; who has ended is not waited for."""
 
     def work(member):
-        found = [lockstep.ask(f"m{member} {i}") for i in range(asks[member])]
-        if not found:
+        answers = []
+        for i in range(requests[member]):
+            answers.append((yield f"m{member} {i}"))
+        if not answers:
             raise KeyError(member)
-        return found
+        return answers
 
-    results = lockstep.run([partial(work, member) for member in range(3)])
-    for member, result in enumerate(results):
-        if asks[member]:
-            assert result == [f"M{member} {i}" for i in range(asks[member])]
+    stack = Answered(CPU)
+    notes = stack.advance([SimpleNamespace(work=partial(work, member)) for member in range(3)])
+    for member, note in enumerate(notes):
+        if requests[member]:
+            assert note == [f"M{member} {i}" for i in range(requests[member])]
         else:
-            assert isinstance(result, KeyError)
-    assert rounds == [[f"m{m} {i}" for m in range(3) if i < asks[m]] for i in range(max(asks))]
-    assert lockstep.ask("alone") == "ALONE"
+            assert isinstance(note, KeyError)
+    assert stack.rounds == [[f"m{m} {i}" for m in range(3) if i < requests[m]] for i in range(max(requests))]
 
 
 @pytest.mark.parametrize(

@@ -9,23 +9,23 @@ from torch.nn import functional
 
 from reprise.engines.choice import Choice
 from reprise.engines.gemm import linear_for
-from reprise.engines.readable import ReadableEngine, clipped
+from reprise.engines.readable import ReadableEngine, clipped, nats_of
 from reprise.models.window import WindowModel
 
 
 class WordWindows:
     """Windows x (B, n) and next words y (B,) are int64; results are the summed loss in nats.
 
-    Whoever inherits this says what `ask` answers.
+    Whoever inherits this says how `perform` computes.
     """
 
     def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
         """One step; the loss is that before it."""
-        return float(self.ask("train", **self.lists(x), y=y, rate=learning_rate, clip_norm=clip_norm)["nats"])
+        return self.perform("train", nats_of, **self.lists(x), y=y, rate=learning_rate, clip_norm=clip_norm)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """No step."""
-        return float(self.ask("read", **self.lists(x), y=y)["nats"])
+        return self.perform("read", nats_of, **self.lists(x), y=y)
 
     def lists(self, x: Tensor) -> dict[str, Tensor]:
         """Windows as the model reads them."""

@@ -1,5 +1,6 @@
 """The loss of the log-linear RNN, window by window, and its engine with autograd: what the fast one is held to."""
 
+from operator import itemgetter
 from typing import Any
 
 from torch import Tensor, nn
@@ -14,7 +15,7 @@ class WordsInWindows:
 
     Words x are (T, B) int64. Targets y are (B,), the words after the windows, or (T, B), the word after every word.
     Without a state (None) a window starts from zeros; with one, h and c of every layer (B, H), it starts there and
-    leaves the last state in it. Whoever inherits this says what `ask` answers, and how a state of zeros is made.
+    leaves the last state in it. Whoever inherits this says how `perform` computes, and how a state of zeros is made.
     """
 
     state: State | None = None
@@ -31,14 +32,16 @@ class WordsInWindows:
 
     def log_probabilities(self, x: Tensor) -> Tensor:
         """log p of the word after each window, (B, V), nats."""
-        return self.ask("read", **self.lists(x), **by_name(self.state or ()))["log_p"]
+        return self.perform("read", itemgetter("log_p"), **self.lists(x), **by_name(self.state or ()))
 
     def reset(self, batch: int) -> None:
         """State zero for B streams."""
         self.state = self.zeros(batch)
 
     def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
-        outputs = self.ask(mode, **self.lists(x), y=y, **by_name(self.state or ()), **more)
+        return self.perform(mode, self._carry_on, **self.lists(x), y=y, **by_name(self.state or ()), **more)
+
+    def _carry_on(self, outputs: dict[str, Tensor]) -> float:
         if self.state is not None:
             self.state = pairs(outputs, len(self.state))
         return float(outputs["nats"])

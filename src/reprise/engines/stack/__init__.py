@@ -9,14 +9,14 @@ from torch import nn
 
 from reprise.engines.optimisers import FIRST_MEAN_SQUARES
 from reprise.engines.stack.loglinear import LogLinearMember
-from reprise.engines.stack.member import NAME, Member
+from reprise.engines.stack.member import NAME, Member, Request, result_of
 from reprise.engines.stack.optimisers import SGD, Adam, Clip, RMSProp
 from reprise.engines.stack.sentences import LineMember, SentenceMember, TranslationMember
 from reprise.engines.stack.stack import OutOfMemory, Stack
 from reprise.engines.stack.symbols import BookMember, PalindromeMember, RecallMember
 from reprise.engines.stack.words import GatedMember, SubsequenceMember, WindowMember
 
-__all__ = ["NAME", "Member", "OutOfMemory", "Stack", "join"]
+__all__ = ["NAME", "Member", "OutOfMemory", "Request", "Stack", "join", "result_of"]
 
 
 def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, Any]) -> Member:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,28 @@ if TYPE_CHECKING:
 NAME = "stacked"
 _STATES = ("h_", "c_", "state_")
 """How the names of outputs begin that a member hands back with its next batch."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A member's batch that its stack is to compute, together with those of other members.
+
+    Attributes:
+        member: Whose batch it is.
+        mode: "train" for an update, "read" for none.
+        batch: What the member's `answer` takes.
+        finish: Makes the result of the answer.
+    """
+
+    member: Member
+    mode: str
+    batch: Mapping[str, Any]
+    finish: Callable[[Any], Any]
+
+
+def result_of(value: Any) -> Any:
+    """Return the result of an engine's call; a member's request is computed at once, without those of others."""
+    return value.member.stack.answer([value])[0] if isinstance(value, Request) else value
 
 
 class Member(ABC):
@@ -94,14 +117,17 @@ class Member(ABC):
         outputs = {name: value if name.startswith(_STATES) else value.cpu() for name, value in outputs.items()}
         return {slot: {name: value[slot] for name, value in outputs.items()} for slot in batches}
 
-    def update(self, *batch: Any) -> Any:
-        """Make one update on a batch, of which the learning rate comes last; return its summary before the update."""
+    def update(self, *batch: Any) -> Request:
+        """Request an update on a batch, of which the learning rate comes last, and its summary before the update."""
         *tensors, rate = batch
-        return self.summarize(self.ask("train", **self.inputs(*tensors), rate=rate), *tensors)
+        return self.perform("train", self._summary_of(tensors), **self.inputs(*tensors), rate=rate)
 
-    def read(self, *batch: Any) -> Any:
-        """Return the summary of a batch without an update, and without a rate."""
-        return self.summarize(self.ask("read", **self.inputs(*batch)), *batch)
+    def read(self, *batch: Any) -> Request:
+        """Request the summary of a batch without an update, and without a rate."""
+        return self.perform("read", self._summary_of(batch), **self.inputs(*batch))
+
+    def _summary_of(self, batch: Sequence[Any]) -> Callable[[Tensors], Any]:
+        return lambda outputs: self.summarize(outputs, *batch)
 
     def inputs(self, x: Tensor, y: Tensor) -> Tensors:
         """A batch of the protocol's as tensors."""
@@ -111,9 +137,9 @@ class Member(ABC):
         """Return what the protocol reads of the outputs of `compute` on a batch: by default the loss in nats."""
         return float(outputs["nats"])
 
-    def ask(self, mode: str, **batch: Any) -> Any:
-        """What `answer` makes of this member's batch; waits for the other members."""
-        return self.stack.lockstep.ask((self, mode, batch))
+    def perform(self, mode: str, finish: Callable[[Any], Any], **batch: Any) -> Request:
+        """Return the request to compute a batch, "train" or "read"; `finish` takes what `answer` makes of it."""
+        return Request(self, mode, batch, finish)
 
     def export(self) -> Tensors:
         """The state_dict of the readable model, as copies on the CPU."""

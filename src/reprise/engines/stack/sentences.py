@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.gso.packing import PackedBatch
-from reprise.engines.stack.member import Member, distinct
+from reprise.engines.stack.member import Member, Request, distinct
 from reprise.engines.stack.programs import Tensors
 
 
@@ -49,12 +49,16 @@ class LineMember(Ragged):
         outputs = {"nats": each.sum(dtype=torch.float64), "each": each, "best": logits.argmax(2)}
         return (each * batch["share"]).sum(), outputs
 
-    def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(self, batch: PackedBatch) -> Request:
         """As the reference engine."""
         inputs = self.inputs(batch, "mean-tokens")
-        outputs, filled = self.ask("read", **inputs), inputs["filled"]
-        each, best = (outputs[name][: filled.shape[0], : filled.shape[1]][filled] for name in ("each", "best"))
-        return each.numpy(), best.numpy().astype(np.int32)
+        filled = inputs["filled"]
+
+        def finish(outputs: Tensors) -> tuple[np.ndarray, np.ndarray]:
+            each, best = (outputs[name][: filled.shape[0], : filled.shape[1]][filled] for name in ("each", "best"))
+            return each.numpy(), best.numpy().astype(np.int32)
+
+        return self.perform("read", finish, **inputs)
 
     def inputs(self, batch: PackedBatch, reduction: str) -> Tensors:
         """Symbols, targets, what each counts and whether it is filled, (T, lines) each: packed rows are row by row."""

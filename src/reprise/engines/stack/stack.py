@@ -6,15 +6,13 @@ members at once. Every member keeps its own batches, learning rate and schedule;
 
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.func import grad_and_value, vmap
 
-from reprise.engines.stack.lockstep import Lockstep
-from reprise.engines.stack.member import Member
+from reprise.engines.stack.member import Member, Request
 from reprise.engines.stack.optimisers import along
 from reprise.engines.stack.programs import Programs, Tensors
 from reprise.errors import beyond_memory
@@ -26,10 +24,6 @@ _CONTROL = ("rate", "active")
 
 class OutOfMemory(MemoryError):
     """The members together need more memory than there is; what they computed since the last save is lost."""
-
-
-Request = tuple[Member, str, Mapping[str, Any]]
-"""A member, "train" or "read", and a batch."""
 
 
 class Stack:
@@ -47,29 +41,45 @@ class Stack:
         self.steps = torch.zeros(0, dtype=torch.float64, device=device)  # (R,) updates that each member has made
         self._constants: dict[str, tuple[Any, Tensor]] = {}
         self.programs = Programs(device, self.say)
-        self.lockstep = Lockstep(self._answer)
         # Its own, so that stacks of one process compute side by side.
         self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
-    def advance(self, trainings: Sequence[Any]) -> list[str | BaseException]:
-        """One `advance()` of each training in lockstep: the note that it returned, or the exception that it raised.
+    def advance(self, trainings: Sequence[Any]) -> list[str | Exception]:
+        """Do one piece of work of each training, `work()`, side by side.
 
-        Raises `OutOfMemory`.
+        A piece goes on until it needs a batch computed; the requests of all are answered together.
+
+        Returns:
+            The note that each piece returned, or the exception that it raised.
+
+        Raises:
+            OutOfMemory: The members together need more memory than there is.
         """
-
-        def on_stream(advance: Callable[[], str]) -> str:
-            with torch.cuda.stream(self.stream):
-                return advance()
-
-        works = [partial(on_stream, training.advance) for training in trainings]
         if self.stream is None:
-            return self.lockstep.run(works)
+            return self._advance(trainings)
         outside = torch.cuda.current_stream(self.device)
         self.stream.wait_stream(outside)
         with torch.cuda.stream(self.stream):
-            answers = self.lockstep.run(works)
+            notes = self._advance(trainings)
         outside.wait_stream(self.stream)
-        return answers
+        return notes
+
+    def _advance(self, trainings: Sequence[Any]) -> list[str | Exception]:
+        notes: list[Any] = [None] * len(trainings)
+        going: list[tuple[int, Any, Any]] = [(i, training.work(), None) for i, training in enumerate(trainings)]
+        while going:
+            pieces, requests = [], []
+            for i, piece, result in going:
+                try:
+                    requests.append(piece.send(result))
+                    pieces.append((i, piece))
+                except StopIteration as end:
+                    notes[i] = end.value
+                except Exception as error:
+                    notes[i] = error
+            results = self.answer(requests)
+            going = [(*piece, result) for piece, result in zip(pieces, results, strict=True)]
+        return notes
 
     def keep(self, trainings: Sequence[Any]) -> None:
         """Lets all members go whose training, which has its member as `kernel`, is not among these."""
@@ -116,24 +126,28 @@ class Stack:
             self._constants[name] = known = values, torch.tensor(values, dtype=dtype, device=self.device)
         return known[1]
 
-    def _answer(self, requests: Sequence[Request]) -> list[Any]:
-        """Answers the requests of a round, those alike together."""
+    def answer(self, requests: Sequence[Request]) -> list[Any]:
+        """Compute requests, those alike together; return the result of each.
+
+        Raises:
+            OutOfMemory: The members together need more memory than there is.
+        """
+        if not requests:
+            return []
         try:
             self._build()
-            groups: dict[Hashable, list[int]] = {}
-            slots = [self.members.index(member) for member, _, _ in requests]
-            for i, (member, mode, batch) in enumerate(requests):
-                groups.setdefault((mode, member.signature(batch)), []).append(i)
-            answers: list[Any] = [None] * len(requests)
-            for (mode, _), numbers in groups.items():
-                outputs = self.members[0].answer(mode, {slots[i]: requests[i][2] for i in numbers})
-                for i in numbers:
-                    answers[i] = outputs[slots[i]]
-            return answers
+            groups: dict[Hashable, dict[int, Request]] = {}
+            for request in requests:
+                kind = request.mode, request.member.signature(request.batch)
+                groups.setdefault(kind, {})[self.members.index(request.member)] = request
+            answers: dict[int, Any] = {}
+            for (mode, _), group in groups.items():
+                answers |= self.members[0].answer(mode, {slot: request.batch for slot, request in group.items()})
         except (RuntimeError, MemoryError) as error:
             if beyond_memory(error):
                 raise OutOfMemory(str(error).partition("\n")[0]) from error
             raise
+        return [request.finish(answers[self.members.index(request.member)]) for request in requests]
 
     @torch.no_grad()
     def _build(self) -> None:

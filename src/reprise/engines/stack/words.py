@@ -17,7 +17,7 @@ from reprise.engines.gated.reference import GatedWindows
 from reprise.engines.lecture.window import WordWindows
 from reprise.engines.rntn.subsequences import MAX_LENGTH, Subsequences
 from reprise.engines.stack.gated import SHARED_PRODUCTS
-from reprise.engines.stack.member import Member, distinct
+from reprise.engines.stack.member import Member, Request, distinct
 from reprise.engines.stack.programs import Tensors
 from reprise.models.gated import GatedLanguageModel
 from reprise.models.mrnn import MRNN
@@ -27,7 +27,7 @@ from reprise.models.rntn import RNTN
 class SubsequenceMember(Member):
     """s-RNN, r-RNTN and m-RNN, one subsequence a step, the state carried from one to the next.
 
-    Members read the same text. A request is a stretch of it, of which no number is looked at before its end.
+    Members read the same text. A batch is a stretch of it, of which no number is looked at before its end.
     """
 
     def __init__(self, stack: Any, model: nn.Module, *how: Any, **options: Any) -> None:
@@ -104,16 +104,18 @@ class SubsequenceMember(Member):
             lists |= dict(zip(("matrices", "matrix"), distinct(k, self.K), strict=True))
         return lists
 
-    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
+    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> Request:
         """As the reference engine; `reduction` is that which the member was made with."""
         return self._go_on("train", data, rate=learning_rate, dropout=dropout, key=key)
 
-    def evaluate(self, data: Subsequences) -> float:
+    def evaluate(self, data: Subsequences) -> Request:
         """As the reference engine."""
         return self._go_on("read", data, dropout=0.0, key=0)
 
-    def _go_on(self, mode: str, data: Subsequences, **how: Any) -> float:
-        outputs = self.ask(mode, data=data, h=self.hidden, **how)
+    def _go_on(self, mode: str, data: Subsequences, **how: Any) -> Request:
+        return self.perform(mode, self._carry_on, data=data, h=self.hidden, **how)
+
+    def _carry_on(self, outputs: Mapping[str, Any]) -> float:
         self.hidden = outputs["h"]
         return outputs["nats"]
 

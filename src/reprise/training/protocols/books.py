@@ -19,7 +19,7 @@ from reprise.errors import UserError
 from reprise.evaluation.sampling import log_probabilities
 from reprise.models.deep_lstm import State, initialise
 from reprise.records.record import Outcome, curve, metric
-from reprise.training.protocol import Steps
+from reprise.training.protocol import Steps, Work
 from reprise.training.protocols.books_texts import BookTexts
 
 _OFFSETS, _STARTS = 1, 2  # streams of random numbers
@@ -63,13 +63,13 @@ class CharacterWindows(Steps):
         self.measures: list[tuple[int, dict[str, Any]]] = []
         self.samples: list[dict[str, Any]] = []
 
-    def take_step(self) -> str:
+    def take_step(self) -> Work:
         places, fresh = self.places_of(self.step)
         state = self.model.initial_state(len(places))
         if self.carries:
             keep = (~fresh)[:, None].to(self.carried[0][0])
             state = tuple((h * keep, c * keep) for h, c in self.carried)
-        loss, self.carried = self.update(*self.windows(places), state)
+        loss, self.carried = yield self.update(*self.windows(places), state)
         self.check(loss)
         if self.step % self.options["log_every"] == 0:
             self.losses[self.step] = round(loss, 6)

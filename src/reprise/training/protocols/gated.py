@@ -12,6 +12,7 @@ from reprise.engines.gated import choose
 from reprise.errors import UserError
 from reprise.models.gated import Masks, initialise
 from reprise.training.epochs import HalvingSchedule, side_by_side
+from reprise.training.protocol import Work
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
 
@@ -59,20 +60,22 @@ class BatchedSGD(HalvingSchedule):
     def at_once(self) -> int:
         return self.windows * self.window
 
-    def take(self) -> float:
+    def take(self) -> Work:
         first, self.next = self.next, min(self.next + self.window, self.length())
         x, y = (part[first : self.next].long() for part in self.data[self.part])
         if first == 0:
             self.kernel.reset(x.shape[1])
         if self.part != "train":
-            return self.kernel.evaluate(x, y)
-        return self.kernel.train(
-            x,
-            y,
-            self._masks(first, *x.shape),
-            learning_rate=self.learning_rate,
-            reduction=self.options["loss_reduction"],
-            clip_norm=self.options["clip_norm"],
+            return (yield self.kernel.evaluate(x, y))
+        return (
+            yield self.kernel.train(
+                x,
+                y,
+                self._masks(first, *x.shape),
+                learning_rate=self.learning_rate,
+                reduction=self.options["loss_reduction"],
+                clip_norm=self.options["clip_norm"],
+            )
         )
 
     def next_log_p(self, symbols: Tensor) -> Tensor:

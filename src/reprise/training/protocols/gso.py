@@ -17,7 +17,7 @@ from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
 from reprise.records.record import Outcome, metric
 from reprise.training.epochs import FINISHED, BatchEpochs
-from reprise.training.protocol import Diverged
+from reprise.training.protocol import Diverged, Work
 
 _ORDER = 3  # stream of the order of the training lines
 _SHOWN = 3
@@ -62,13 +62,13 @@ class LineEpochs(BatchEpochs):
     def stale(self) -> bool:
         return self.diverged is not None or self.epoch >= self.total
 
-    def take(self) -> float:
+    def take(self) -> Work:
         """Of lines that are only read the nats are kept one by one, and counted when all are."""
         batch = self.batches[self.next]
         if self.part != "train":
-            nats, likeliest = self.kernel.evaluate(batch)
+            nats, likeliest = yield self.kernel.evaluate(batch)
             self.found.append(tuple(map(torch.from_numpy, (batch.places, nats, likeliest))))
-        elif not math.isfinite(loss := self.update(batch, self.options["loss_reduction"])):
+        elif not math.isfinite(loss := (yield self.update(batch, self.options["loss_reduction"]))):
             self._diverge("training loss", batch=self.next)
             self.begin_last()
             return 0.0

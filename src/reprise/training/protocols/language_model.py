@@ -20,7 +20,7 @@ from reprise.engines.choice import reference_alone
 from reprise.errors import UserError
 from reprise.records.record import Outcome
 from reprise.training.epochs import RateSchedule, side_by_side
-from reprise.training.protocol import copied
+from reprise.training.protocol import Work, copied
 
 _LOG = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class LanguageModel(RateSchedule):
     def length(self) -> int:
         return len(self.data[self.part][0])
 
-    def take(self) -> float:
+    def take(self) -> Work:
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.interval if training else self.options["bptt"] * _READ_TOGETHER
         first, self.next = self.next, min(self.next + size, self.length())
@@ -106,7 +106,7 @@ class LanguageModel(RateSchedule):
             torch.set_rng_state(self.random)
             nats = self._train(x, y, first) if training else self._read(x, y, first)
             self.random = torch.get_rng_state()
-        return nats
+        return (yield nats)
 
     def _read(self, x: Tensor, y: Tensor, first: int) -> float:
         self.model.eval()

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.engines.loglinear import choose
+from reprise.engines.stack import result_of
 from reprise.errors import UserError
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.sampling import continuations_of_window
@@ -16,6 +17,7 @@ from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
 from reprise.records.record import Outcome, metric
 from reprise.training.epochs import Epochs
+from reprise.training.protocol import Work
 from reprise.training.protocols.loglinear_text import READING, SCHEMES
 
 BOTH, TESTS = "tests", ("test1", "test2")
@@ -77,10 +79,10 @@ class Windows(Epochs):
     def _split(self) -> str:
         return "train" if self.part == AGAIN else self.part
 
-    def take(self) -> float:
+    def take(self) -> Work:
         number, self.next = self.next, self.next + 1
         if self.part == "agreement":
-            self.margins += self._judge(slice(READING * number, READING * self.next))
+            self.margins += yield from self._judge(slice(READING * number, READING * self.next))
             return 0.0
         if self.part == "sample":
             self.samples = self._drawn()
@@ -89,16 +91,18 @@ class Windows(Epochs):
         x, y = self.text.piece(self._split(), number, self.epoch if training else None)
         if self.text.carried and number == 0:
             self.kernel.reset(x.shape[1])
-        return self.kernel.train(x, y, **rates_of(self.options)) if training else self.kernel.evaluate(x, y)
+        if training:
+            return (yield self.kernel.train(x, y, **rates_of(self.options)))
+        return (yield self.kernel.evaluate(x, y))
 
-    def _judge(self, some: slice) -> list[float]:
-        """log p(right) - log p(wrong) of these pairs."""
+    def _judge(self, some: slice) -> Work:
+        """Return log p(right) - log p(wrong) of these pairs."""
         pairs, margins = self.pairs, np.zeros(len(self.pairs.right[some]))
         for number, split in enumerate(pairs.splits):
             (here,) = np.nonzero(pairs.split[some] == number)
             if len(here):
                 before = self.text.before(split, torch.from_numpy(pairs.position[some][here]))
-                log_p = self.kernel.log_probabilities(before)
+                log_p = yield self.kernel.log_probabilities(before)
                 forms = (words[some][here].astype(np.int64) for words in (pairs.right, pairs.wrong))
                 right, wrong = (torch.from_numpy(words)[:, None] for words in forms)
                 margins[here] = (log_p.gather(1, right) - log_p.gather(1, wrong))[:, 0].double().numpy()
@@ -119,7 +123,7 @@ class Windows(Epochs):
                 "words": [self.lexicon.types[i] for i in text],
                 "features": [", ".join(features.of(i)) for i in text],
             }
-            for text in continuations_of_window(self.kernel.log_probabilities, start, SAMPLES, words, key)
+            for text in continuations_of_window(self._log_probabilities, start, SAMPLES, words, key)
         ]
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
@@ -127,7 +131,11 @@ class Windows(Epochs):
         if self.text.carried:
             raise UserError("a model on a carried state was trained without a window to begin from; it writes no text")
         before = torch.cat([self.text.tokens["train"], symbols])[-self.options["window"] :]
-        return self.kernel.log_probabilities(before[:, None])[0]
+        return self._log_probabilities(before[:, None])[0]
+
+    def _log_probabilities(self, windows: Tensor) -> Tensor:
+        """log p of the word after each window (T, B), (B, V), in nats."""
+        return result_of(self.kernel.log_probabilities(windows))
 
     def note(self) -> str:
         """What the last epoch brought."""

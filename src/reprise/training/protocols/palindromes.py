@@ -7,7 +7,7 @@ from reprise.data.synthetic.palindromes import DIGITS, palindromes
 from reprise.engines.palindromes import choose
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.records.record import Outcome, curve, metric
-from reprise.training.protocol import Steps
+from reprise.training.protocol import Steps, Work
 
 _UNITS = {"cross_entropy": "nats/token", "accuracy": "share"}
 
@@ -31,8 +31,8 @@ class FinalDigit(Steps):
         self.data = self.generator("data")
         self.log: dict[str, list[float]] = {"step": [], "cross_entropy": [], "accuracy": []}
 
-    def take_step(self) -> str:
-        loss, right = self.update(*palindromes(self.length, self.options["batch_size"], self.data))
+    def take_step(self) -> Work:
+        loss, right = yield self.update(*palindromes(self.length, self.options["batch_size"], self.data))
         if self.step % self.options["log_every"] == 0:
             self.check(loss)
             values = (self.step, loss, right / self.options["batch_size"])

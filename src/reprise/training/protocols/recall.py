@@ -13,7 +13,7 @@ from reprise.engines.choice import reference_alone
 from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms
 from reprise.models.recurrent import Recurrent
 from reprise.records.record import Outcome, curve, metric
-from reprise.training.protocol import Pieces, Steps, Training
+from reprise.training.protocol import Pieces, Steps, Training, Work
 
 TEXTS = 1000
 """Texts a length that are tested."""
@@ -77,19 +77,19 @@ class Recall(_Named, Steps):
     def finished(self) -> bool:
         return bool(self.recalled)
 
-    def advance(self) -> str:
-        """Some steps, or a measurement. Raises `Diverged` where the loss is not finite."""
+    def work(self) -> Work:
+        """Make some steps, or measure. Raises `Diverged` where the loss is not finite."""
         if not self.jacobians:
             self.jacobians["start"] = self.probe(self.readable())
         if self.step < self.total:
-            return super().advance()
+            return (yield from super().work())
         self.jacobians["end"] = self.probe(self.readable())
         self.recalled = self._test()
         return f"recalled after {FIXED} words: {self.recalled['accuracy'][0]:.3f}"
 
-    def take_step(self) -> str:
+    def take_step(self) -> Work:
         x, y = self.names.draw(self._length(), self.options["batch_size"], self.data)
-        loss = self.update(x, y)
+        loss = yield self.update(x, y)
         self.check(loss)
         if self.step % self.options["log_every"] == 0:
             self.log["step"].append(self.step)

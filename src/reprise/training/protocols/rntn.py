@@ -9,6 +9,7 @@ from reprise.engines.rntn import choose
 from reprise.engines.rntn.subsequences import cut
 from reprise.models.rntn import initialise
 from reprise.training.epochs import HalvingSchedule
+from reprise.training.protocol import Work
 
 _DROPOUT_STREAM = 1
 
@@ -16,7 +17,6 @@ _DROPOUT_STREAM = 1
 class SubsequenceSGD(HalvingSchedule):
     """Epochs over the training text, each followed by the loss on the validation and test text."""
 
-    PARTS = ("train",)
     NEXT = "subsequence"
     KEPT = (*HalvingSchedule.KEPT, "kept")
     CARRIED = "hidden"
@@ -38,26 +38,27 @@ class SubsequenceSGD(HalvingSchedule):
         self.kept: dict[str, Tensor] | None = None  # parameters that an undone epoch goes back to
 
     def length(self) -> int:
-        return len(self.data["train"])
+        return len(self.data[self.part])
 
-    def take(self) -> float:
-        first, self.next = self.next, min(self.next + self.at_once, self.length())
-        return self.kernel.train(
-            self.data["train"].slice(first, self.next),
-            learning_rate=self.learning_rate,
-            reduction=self.options["loss_reduction"],
-            dropout=self.options["dropout"],
-            key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
+    def take(self) -> Work:
+        first, data = self.next, self.data[self.part]
+        if self.part != "train":  # a text is read in one call
+            self.next = self.length()
+            return (yield self.kernel.evaluate(data))
+        self.next = min(self.next + self.at_once, self.length())
+        return (
+            yield self.kernel.train(
+                data.slice(first, self.next),
+                learning_rate=self.learning_rate,
+                reduction=self.options["loss_reduction"],
+                dropout=self.options["dropout"],
+                key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
+            )
         )
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         model = self.readable()
         return torch.log_softmax(model(symbols, model.initial_state())[0][-1], -1)
-
-    def losses(self) -> dict[str, float]:
-        """Evaluates the other texts."""
-        read = {split: self.kernel.evaluate(self.data[split]) / self.counts[split] for split in SPLITS[1:]}
-        return super().losses() | read
 
     def end_epoch(self) -> None:
         if super().end_epoch() and self.kept is not None:

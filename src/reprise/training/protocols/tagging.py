@@ -16,6 +16,7 @@ from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
 from reprise.records.record import Outcome, curve, metric
 from reprise.training.epochs import BatchEpochs
+from reprise.training.protocol import Work
 
 _POOL = 50  # batches whose sentences are sorted by length together: little padding, and batches that still differ
 _READING = 64
@@ -122,14 +123,14 @@ class SentenceSGD(BatchEpochs):
         if part == "train":
             self.right.append({split: [0] * len(self.groups) for split in SPLITS})
 
-    def take(self) -> float:
+    def take(self) -> Work:
         batch = batch_of(self.splits[self.part], self.batches[self.next])
         self.next += 1
         items, numbers = self.items[self.part], batch.numbers
         if self.of_words:
             numbers = batch.places[batch.present].numpy()
         y = torch.from_numpy(items.classes[numbers]).long()
-        loss, classes = (self.update if self.part == "train" else self.read)(batch.words, batch.present, y)
+        loss, classes = yield (self.update if self.part == "train" else self.read)(batch.words, batch.present, y)
         right = np.bincount(items.groups[numbers][(classes == y).numpy()], minlength=len(self.groups))
         self.right[self.epoch][self.part] = np.add(self.right[self.epoch][self.part], right).tolist()
         return loss * len(numbers)

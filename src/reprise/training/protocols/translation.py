@@ -21,6 +21,7 @@ from reprise.evaluation.sampling import beam_translation, translations
 from reprise.models.translation import initialise
 from reprise.records.record import Outcome, metric
 from reprise.training.epochs import BatchEpochs
+from reprise.training.protocol import Work
 from reprise.training.protocols.tagging import batch_of, by_length, cut, shuffled
 from reprise.units import perplexity
 
@@ -97,12 +98,12 @@ class Translation(BatchEpochs):
         self.use_adam(fused=True)
         self.translations: dict[int, list[int]] = {}  # by number of the pair
 
-    def take(self) -> float:
+    def take(self) -> Work:
         numbers = self.batches[self.next]
         self.next += 1
         batch = self.pairs[self.part].batch(numbers)
         if self.part != "translate":
-            return (self.update if self.part == "train" else self.read)(batch)
+            return (yield (self.update if self.part == "train" else self.read)(batch))
         barred, limit = [self.corpus.vocabulary.index(UNKNOWN)], self.options["output_limit"]
         sentences = translations(self.readable(), batch.source, batch.lengths, self.end, limit, barred)
         self.translations |= dict(zip(numbers.tolist(), sentences, strict=True))

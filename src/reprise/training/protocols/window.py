@@ -8,6 +8,7 @@ from reprise.engines.lecture.window import choose
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import initialise
 from reprise.training.epochs import HalvingSchedule
+from reprise.training.protocol import Work
 
 _READING = 500
 """Windows that are evaluated at once."""
@@ -42,15 +43,16 @@ class WindowSGD(HalvingSchedule):
     def length(self) -> int:
         return self.counts[self.part]
 
-    def take(self) -> float:
+    def take(self) -> Work:
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.options["batch_size"] if training else _READING
         some = slice(self.next, min(self.next + size, self.length()))
         self.next = some.stop
         if not training:
-            return self.kernel.evaluate(x[some], y[some])
-        chosen, clip_norm = self.order()[some], self.options["clip_norm"]
-        return self.kernel.train(x[chosen], y[chosen], learning_rate=self.learning_rate, clip_norm=clip_norm)
+            return (yield self.kernel.evaluate(x[some], y[some]))
+        chosen = self.order()[some]
+        how = {"learning_rate": self.learning_rate, "clip_norm": self.options["clip_norm"]}
+        return (yield self.kernel.train(x[chosen], y[chosen], **how))
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """After boundary words, which stand before the symbols."""
