@@ -7,7 +7,7 @@ The module of a family of models has a Workload, a Task, an Engine, `build_model
 """
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
@@ -108,6 +108,11 @@ class Engine(Implementation):
     def prepare(self) -> None:
         """Makes of the task what the engine takes."""
         self.x, self.y = (words.to(self.on) for words in words_of(self.task))
+
+    def calls(self, first: int, last: int) -> Iterator[Any]:
+        """Yield what the engine's calls on pieces first .. last-1 return: losses, or requests of a stack's member."""
+        for piece in range(first, last):
+            yield self.step(piece)
 
     def parameters(self) -> dict[str, np.ndarray]:
         return numpy_of(self.kernel.export())
