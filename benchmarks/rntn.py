@@ -3,10 +3,10 @@
 One step of SGD for every 20 words on their summed loss, dropout 0.5 of the softmax input, as in training.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
