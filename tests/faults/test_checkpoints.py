@@ -96,11 +96,20 @@ def test_a_checkpoint_of_another_replica_or_engine_is_refused(file, key, other):
         CheckpointFile(file.path, **made | {key: other}).load(print)
 
 
-def test_a_checkpoint_of_a_version_that_kept_other_things_is_refused(half_way):
-    state = decode(half_way.checkpoint.read_bytes())
-    state["state"]["training"].pop("log")
-    half_way.checkpoint.write_bytes(encode(state))
-    assert "key 'log' is missing; another version of Reprise made it" in half_way.run().told(EXIT_USAGE)
+def test_a_whole_checkpoint_that_no_training_can_take_over_is_damaged(half_way, digits_result):
+    """Its checksum fits: another version made it, or somebody's script."""
+    name = half_way.checkpoint.relative_to(half_way.folder)
+    whole = half_way.previous.read_bytes()
+    for path in (half_way.checkpoint, half_way.previous):
+        content = decode(path.read_bytes())
+        content["state"]["training"].pop("log")
+        path.write_bytes(encode(content))
+    assert "damaged, and no older one is whole" in half_way.run().told(EXIT_USAGE)
+    half_way.previous.write_bytes(whole)
+    done = half_way.run()
+    assert f"{name}: damaged checkpoint (key 'log' is missing" in done.lines[0]
+    assert done.went_on() == done.lines[1]
+    assert half_way.result() == digits_result
 
 
 class Gadget:

@@ -60,29 +60,34 @@ class CheckpointFile:
             if self.path.exists():
                 self.path.replace(self.previous)
 
-    def load(self, say: Callable[[str], None]) -> dict[str, Any] | None:
-        """The newest state that is whole, or None where there is no file.
+    def load(
+        self, say: Callable[[str], None], restore: Callable[[dict[str, Any]], None] = lambda _: None
+    ) -> dict[str, Any] | None:
+        """Return the newest state that is whole and that `restore` accepts, or None where there is no file.
 
-        A damaged file is reported and the one before it taken. Raises `UserError` where every file is damaged (so that
-        hours of work are never thrown away in silence), is a link that leads nowhere or belongs to another
-        configuration, engine or replica, and `OSError` where one cannot be read: that is no damage, and to go on from
-        the one before it would lose work.
+        A damaged file is reported and the one before it taken; `restore` raises `DamagedCheckpoint` for a state that
+        it cannot use.
+
+        Raises:
+            UserError: Every file is damaged, so that hours of work are never thrown away in silence; or one is a link
+                that leads nowhere, or belongs to another configuration, engine or replica.
+            OSError: A file cannot be read: that is no damage, and to take the one before it would lose work.
         """
-        there = [path for path in (self.path, self.previous) if is_there(path)]
-        for path in there:
+        paths = [path for path in (self.path, self.previous) if is_there(path)]
+        for path in paths:
             if link := dead_link(path):
                 raise UserError(f"{path}: no such checkpoint: {describe_dead_link(link)}")
             try:
                 content = decode(read_whole(path))
+                for key, expected in self.identity.items():
+                    if (value := content["identity"].get(key)) != expected:
+                        remedy = "remove the file to train from the start, or restore what it was made with"
+                        raise UserError(f"{path}: key {key}: made with {value!r}, not {expected!r}; {remedy}")
+                restore(content["state"])
+                return content["state"]
             except (DamagedCheckpoint, FileNotFoundError) as error:
                 say(f"{path}: damaged checkpoint ({error}); trying the one before it")
-                continue
-            for key, expected in self.identity.items():
-                if (value := content["identity"].get(key)) != expected:
-                    remedy = "remove the file to train from the start, or restore what it was made with"
-                    raise UserError(f"{path}: key {key}: made with {value!r}, not {expected!r}; {remedy}")
-            return content["state"]
-        if there:
+        if paths:
             raise UserError(f"{self.path}: damaged, and no older one is whole; remove it to train from the start")
         return None
 

@@ -31,7 +31,7 @@ from reprise.errors import Interrupted, UserError, beyond_memory, report_memory
 from reprise.files import is_there
 from reprise.records.record import Outcome, load_record, make_record, metric, write_record
 from reprise.records.resolved import Resolved
-from reprise.training.checkpoint import CheckpointFile
+from reprise.training.checkpoint import CheckpointFile, DamagedCheckpoint
 from reprise.training.devices import learns, processor
 from reprise.training.locks import Held, replica_lock
 from reprise.training.origin import code_facts
@@ -276,15 +276,18 @@ class _Trainer:
             self.checkpoint.remove()
 
     def _resume(self) -> None:
-        saved = self.checkpoint.load(self.progress.say)
-        if saved is None:
-            return
+        if self.checkpoint.load(self.progress.say, self._restore):
+            for member in [member for member in self.live if member.training.done][:1]:
+                self.progress.say(f"goes on from {member.training.unit} {member.training.done:g}")
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        """Take over a checkpoint's state: all of it, so that what a damaged one left half done does not matter."""
         replicas = self.job.resolved.record_path
         try:
-            states = saved["training"] if self.stack else {self.job.replica: saved["training"]}
-            going = [member for member in self.members if member.job.replica in states]
-            for member in going:
-                member.training.restore(states.pop(member.job.replica))
+            states = dict(saved["training"]) if self.stack else {self.job.replica: saved["training"]}
+            for member in self.members:
+                if member.job.replica in states:
+                    member.training.restore(states.pop(member.job.replica))
             trained = {r for r in states if is_there(self.job.output.with_name(Path(replicas(r)).name))}
             self.others = {r: state for r, state in states.items() if r not in trained}
             self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
@@ -292,10 +295,7 @@ class _Trainer:
             if beyond_memory(error):
                 raise
             what = f"key {error} is missing" if isinstance(error, KeyError) else str(error).partition("\n")[0]
-            remedy = "another version of Reprise made it; remove the file to train from the start"
-            raise UserError(f"{self.checkpoint.path}: {what}; {remedy}") from error
-        for member in going[:1]:
-            self.progress.say(f"goes on from {member.training.unit} {member.training.done:g}")
+            raise DamagedCheckpoint(f"{what}: perhaps another version of Reprise made it") from error
 
     def seconds(self) -> float:
         """Training time over all resumptions."""
