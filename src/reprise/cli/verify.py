@@ -83,7 +83,7 @@ def _warnings(claims: Mapping[str, Mapping[str, Decision]], runs: Mapping[str, M
     yield f"other answers by Welch's test: {other or 'none'}"
     counts = count_unstable(one for of in runs.values() for one in of.values())
     diverged, unstable = (sum(getattr(one, what) for one in counts) for what in ("diverged", "unstable"))
-    yield f"training runs: {diverged} diverged; {unstable} finished, but their validation loss rose by over {RISE} nats"
+    yield f"training runs: {diverged} diverged; {unstable} finished but became unstable (by {RISE} nats)"
 
 
 def made_by_other_code(replicas: Iterable[Replica]) -> str:

@@ -230,26 +230,35 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
     "<metric>@<step>", or "<metric>@epoch=<epoch>" on another axis: replicas have it among their metrics.
     Errors: as of `reprise.records.record.read_record`.
     """
+    # What a tier leaves out nobody could run at it either, where its data cannot be had.
+    away = {name: dataset.unavailable or "" for name, dataset in project.config.datasets.items()}
     points = {paper_id: _points(paper) for paper_id, paper in project.papers.items()}
     found: dict[str, dict[str, Runs]] = {}
     for paper_id, paper in project.papers.items():
         names, digits = [*((name, name, None) for name in paper.experiments), *paper.variants()], _digits(paper)
         found[paper_id] = {
-            name: Runs(name, _title(entry, alternative), None, entry, digits=digits[base])
+            name: Runs(
+                name,
+                name_run(entry, alternative),
+                None,
+                entry,
+                unavailable=away.get(entry.data.dataset, "") if entry.data else "",
+                digits=digits[base],
+            )
             for name, base, alternative in names
             for entry in [paper.experiments[base]]
         }
     for resolved in experiments:
         replicas = [_replica(record, points[resolved.paper]) for record in records_of(resolved, project.root)]
-        dataset = None if resolved.is_check else project.config.datasets.get(resolved.config["data"]["dataset"])
-        away = (dataset and dataset.unavailable) or ""
+        unavailable = "" if resolved.is_check else away.get(resolved.config["data"]["dataset"], "")
         found[resolved.paper][resolved.experiment] = replace(
-            found[resolved.paper][resolved.experiment], resolved=resolved, replicas=replicas, unavailable=away
+            found[resolved.paper][resolved.experiment], resolved=resolved, replicas=replicas, unavailable=unavailable
         )
     return found
 
 
-def _title(entry: Experiment, alternative: str | None) -> str:
+def name_run(entry: Experiment, alternative: str | None) -> str:
+    """Return the title of an experiment, with the alternative under which it was run."""
     return f"{entry.title} ({alternative})" if alternative else entry.title
 
 
@@ -288,19 +297,20 @@ def _at(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, A
                 yield {"metric": metric, "split": curve["split"], "value": y, "unit": curve["unit"], "n": None}
 
 
-_TIME, _VALIDATION = {"epoch", "step"}, ("cross_entropy", "valid")
+TIME, VALIDATION_LOSS = ("epoch", "step"), ("cross_entropy", "valid")
+"""The axes of a training's curves, and the curve that shows whether it became unstable."""
 
 
 def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
     rows = [*numbers_of(record), *_at(record, points), *different_translations(record)]
     of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
     best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
-    losses = (c["y"] for c in record["curves"] if c["axis"] in _TIME and (c["metric"], c["split"]) == _VALIDATION)
-    rise = _rise(next(losses, ()))
+    losses = (c["y"] for c in record["curves"] if c["axis"] in TIME and (c["metric"], c["split"]) == VALIDATION_LOSS)
+    rise = largest_rise(next(losses, ()))
     finished = record["status"] == "finished" and all(math.isfinite(row["value"]) for row in rows)
     return Replica(record["replica"], record["fold"], finished, *of, best, rise, record["run"].get("code"))
 
 
-def _rise(losses: Sequence[float]) -> float | None:
-    """By how much a loss later lies above its lowest so far, at most."""
+def largest_rise(losses: Sequence[float]) -> float | None:
+    """Return by how much a loss later lies above its lowest so far, at most; None without a loss."""
     return max((loss - least for loss, least in zip(losses, accumulate(losses, min), strict=True)), default=None)

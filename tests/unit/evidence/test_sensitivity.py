@@ -1,5 +1,6 @@
 """Counts over many claims: corrections, Welch's answers, criteria set afterwards; and trainings that went wrong."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -7,9 +8,12 @@ from claims_helpers import runs
 from config_helpers import experiments, project
 from scipy import stats
 
-from reprise.evidence.runs import load_runs
+from reprise.config.claims import Claim
+from reprise.evidence.runs import Table, load_runs
 from reprise.evidence.sensitivity import examine_sensitivity
 from reprise.evidence.stability import RISE, count_unstable
+from reprise.evidence.verdicts import NO_DATA, NOT_RUN
+from reprise.evidence.verdicts.decide import decide
 
 
 def decision(answer, p, *, tail=0.025, welch=None, afterwards=None, evidence="trained"):
@@ -66,3 +70,17 @@ def test_a_training_is_unstable_by_its_rise_and_only_if_it_finished():
         object.__setattr__(replica, "rise", rise)
     (row,) = count_unstable([of])
     assert (row.trained, row.diverged, row.unstable) == (4, 1, 1)
+
+
+def test_what_a_tier_leaves_out_has_no_data_where_its_data_cannot_be_had():
+    config = project("quick").config
+    gone = {"ptb": config.datasets["ptb"].model_copy(update={"unavailable": "It was in no mirror."})}
+    changed = replace(project("quick"), config=config.model_copy(update={"datasets": {**config.datasets, **gone}}))
+    of = load_runs(changed, [])["rrntn"]
+    on_ptb = {name for name, one in of.items() if one.entry.data and one.entry.data.dataset == "ptb"}
+    assert on_ptb
+    assert {name for name, one in of.items() if one.unavailable == "It was in no mirror."} == on_ptb
+    below = {"compare": {"lower": "r-rntn-100-k100", "higher": "s-rnn-100"}, "metric": "perplexity", "split": "test"}
+    claim = Claim.model_validate({"tested": "It is so", "place": "Table 1", "kind": "superiority", **below})
+    assert decide(claim, Table(of)).answer == NO_DATA
+    assert decide(claim, Table(load_runs(project("quick"), [])["rrntn"])).answer == NOT_RUN

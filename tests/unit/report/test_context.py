@@ -6,9 +6,10 @@ import json
 import pandas as pd
 import pytest
 from config_helpers import ROOT
-from report_case import LAST, experiments, make_context, make_project
+from report_case import LAST, experiments, make_context, make_project, row
 
 from reprise.errors import UserError
+from reprise.evidence.stability import count_unstable
 from reprise.report.parts.collected import METRIC_COLUMNS
 from reprise.report.parts.context import Status, load_contexts
 
@@ -26,6 +27,19 @@ def test_values_are_those_of_finished_replicas_and_status_counts_diverged_and_mi
     absences = [context.status(name).absence for name in ("u14-output-weight-gradient", "rnn-t20")]
     absences.append(context.total(["u14-output-weight-gradient", "rnn-t20"]).absence)
     assert absences == ["not run yet", "not trained yet", "not trained yet"]
+
+
+def test_runs_know_which_replicas_diverged_and_by_how_much_a_loss_rose(tmp_path):
+    losses = [3.0, 2.0, 2.75, 1.5, 1.6]
+    common = {"metric": "cross_entropy", "split": "valid", "axis": "epoch"}
+    # The rows of a file need no order.
+    rows = [row("rnn-t10", 0, x=i, value=y, **common) for i, y in reversed([*enumerate(losses)])]
+    rows += [row("rnn-t10", 0, x=i, value=9.0 * i, **common | {"axis": "position"}) for i in range(3)]
+    of = make_context(tmp_path, curves=rows).runs["rnn-t10"]
+    assert [(one.finished, one.rise) for one in of.replicas] == [(True, 0.75), (True, None), (False, None)]
+    (counted,) = count_unstable([of])
+    assert (counted.trained, counted.diverged, counted.unstable) == (3, 1, 1)
+    assert counted.title == "RNN, T = 10"
 
 
 def test_citations_hold_whether_or_not_the_tier_runs_the_experiment(tmp_path):

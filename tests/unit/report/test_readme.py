@@ -48,6 +48,17 @@ def test_every_claim_on_trained_models_is_counted_once():
     assert all(document.counts in text for document in summary.documents)
 
 
+def test_corrections_and_unstable_training_runs_are_those_of_the_answers_that_are_shown():
+    summary = summarise(contexts())
+    by = summary.sensitivity
+    assert len(by.agree) == summary.count["agrees"]
+    assert set(by.holm) <= set(by.benjamini_hochberg) <= set(by.agree)
+    shown = {f"{d.number} {a.claim}": a.decision for d in summary.documents for a in d.trained if a.decision}
+    assert by.welch == {name: one.welch for name, one in shown.items() if one.welch not in (None, one.answer)}
+    assert sum(one.diverged for _, one in summary.wrong) == sum(summary.diverged.values())
+    assert sum(one.unstable for _, one in summary.wrong) == summary.unstable
+
+
 def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_it_again():
     """Replicas of one experiment may have been trained by several engines, whose numbers differ."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -28,6 +28,7 @@ from reprise.config.project import Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError
 from reprise.evidence.readings import HEAD, distances, lines
+from reprise.evidence.stability import RISE
 from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
 from reprise.evidence.verdicts.kinds import CLEAR
 from reprise.files import write_atomically
@@ -120,7 +121,7 @@ def page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> str:
 
 def _render(name: str, **values: Any) -> str:
     shared = {"heads": HEADS, "protocols": PROTOCOLS, "about": TIERS, "replicates": REPLICATES, "settings_head": HEAD}
-    shared |= {"tail": TAIL, "equivalence_tail": EQUIVALENCE_TAIL, "clear": CLEAR}
+    shared |= {"tail": TAIL, "equivalence_tail": EQUIVALENCE_TAIL, "clear": CLEAR, "rise": RISE}
     return environment(True).get_template(f"{name}.html.j2").render({**shared, **values})
 
 

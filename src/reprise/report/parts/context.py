@@ -20,7 +20,7 @@ from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.errors import UserError
 from reprise.evidence.collect import complete
 from reprise.evidence.decisions import Decision, read_claims
-from reprise.evidence.runs import Replica, Runs, trains
+from reprise.evidence.runs import TIME, VALIDATION_LOSS, Replica, Runs, largest_rise, name_run, trains
 from reprise.records.resolved import FULL, TIERS, Resolved
 from reprise.report.parts.collected import CURVE_COLUMNS, read_collected, read_metrics, read_samples
 
@@ -164,11 +164,13 @@ class Context:
 
     @cached_property
     def runs(self) -> dict[str, Runs]:
-        """Every experiment and variant of the tier by its name, with its finished replicas."""
-        return {
-            e.experiment: Runs(e.experiment, "", e, self.paper.experiments[e.base], _replicas(self.rows(e.experiment)))
-            for e in self.experiments
-        }
+        """Every experiment and variant of the tier by its name, with its replicas."""
+        made = {}
+        for e in self.experiments:
+            entry, rows = self.paper.experiments[e.base], self.rows(e.experiment)
+            replicas = _replicas(rows, _rises(self.curve_rows(e.experiment)))
+            made[e.experiment] = Runs(e.experiment, name_run(entry, e.alternative), e, entry, replicas)
+        return made
 
     def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
         """The curves of all replicas of one status: index x, a column a replica, NaN after its end."""
@@ -227,17 +229,26 @@ def _by_experiment(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {f"{base}@{variant}" if variant else base: of for (base, variant), of in groups}
 
 
-def _replicas(rows: pd.DataFrame) -> list[Replica]:
-    """Read the finished replicas of one experiment from its rows of metrics.csv, with units and sizes."""
+def _replicas(rows: pd.DataFrame, rises: Mapping[int, float | None]) -> list[Replica]:
+    """Read the replicas of one experiment from its rows of metrics.csv, with units and sizes."""
     made: dict[int, Replica] = {}
-    rows = rows[rows.status == "finished"]
-    columns = (rows[c].tolist() for c in ("replica", "fold", "metric", "split", "value", "unit", "n"))
-    for number, fold, metric, split, value, unit, n in zip(*columns, strict=True):
-        replica = made.setdefault(number, Replica(number, fold or None, True, {}))
-        replica.metrics[metric, split] = value
-        replica.units[metric, split] = unit
-        replica.sizes[metric, split] = None if n is pd.NA else n
+    columns = (rows[c].tolist() for c in ("replica", "fold", "status", "metric", "split", "value", "unit", "n"))
+    for number, fold, status, metric, split, value, unit, n in zip(*columns, strict=True):
+        finished = status == "finished"
+        replica = made.setdefault(number, Replica(number, fold or None, finished, {}, rise=rises.get(number)))
+        if finished:
+            replica.metrics[metric, split] = value
+            replica.units[metric, split] = unit
+            replica.sizes[metric, split] = None if n is pd.NA else n
     return [made[number] for number in sorted(made)]
+
+
+def _rises(curves: pd.DataFrame) -> dict[int, float | None]:
+    """Return by how much each replica's validation loss rose, at most."""
+    metric, split = VALIDATION_LOSS
+    losses = curves[(curves.metric == metric) & (curves.split == split) & curves.axis.isin(TIME)]
+    groups = losses.sort_values("x", kind="stable").groupby("replica")
+    return {replica: largest_rise(of["value"].tolist()) for replica, of in groups}
 
 
 def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:

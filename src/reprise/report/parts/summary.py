@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reprise.evidence import readings
+from reprise.evidence.sensitivity import Sensitivity, examine_sensitivity
+from reprise.evidence.stability import Stability, count_unstable
 from reprise.evidence.verdicts import AGREES, JUDGED
 from reprise.report.parts.answers import DECIDED, Answer, Tiers, answers, judging, of_paper, tally
 from reprise.report.parts.context import Context
@@ -65,13 +67,21 @@ class Nearest:
 class Summary:
     """The facts of the first screen and of README's notes.
 
-    `count` is of claims about trained models, `diverged` of training runs by model and document.
+    Attributes:
+        count: Of claims about trained models, by answer.
+        diverged: The training runs that diverged, by model and document.
+        unstable: How many training runs finished, but became unstable.
+        wrong: The experiments of a document with such training runs.
+        sensitivity: How far the answers hang on how they are tested; claims as "001 R1".
     """
 
     documents: list[Document]
     answers: list[Answer]
     records: int
     diverged: dict[str, int]
+    unstable: int
+    wrong: list[tuple[str, Stability]]
+    sensitivity: Sensitivity
     count: Counter[str]
     main: Counter[str]
     tried: int
@@ -105,13 +115,11 @@ def summarise(tiers: Tiers) -> Summary:
         own, headline = of_paper(every, context.paper_id), context.paper.headline
         main = next((a for a in own if headline and a.claim == headline.claim), None)
         documents.append(Document(context, main, own))
-    records, diverged = 0, Counter[str]()
-    for context in (context for papers in tiers.values() for context in papers.values()):
-        runs = context.metrics.drop_duplicates(["experiment", "variant", "replica"])
-        records += len(runs)
-        for experiment in runs[runs.status == "diverged"].experiment:
-            model = context.paper.experiments[experiment].title.partition(",")[0]
-            diverged[f"{model} of document {context.paper.document}"] += 1
+    read = [context for papers in tiers.values() for context in papers.values()]
+    stability = [(c.paper.document, one) for c in read for one in count_unstable(c.runs.values())]
+    diverged = Counter[str]()
+    for document, one in stability:
+        diverged[f"{one.title.partition(',')[0]} of document {document}"] += one.diverged
     trained = [answer for answer in every if answer.trained]
     tried = [answer for answer in trained if answer.answer in JUDGED and answer.alternatives]
     documents_of = {document.id: document.number for document in documents}
@@ -121,8 +129,13 @@ def summarise(tiers: Tiers) -> Summary:
     return Summary(
         documents=documents,
         answers=every,
-        records=records,
-        diverged=dict(diverged),
+        records=sum(len(runs.replicas) for context in read for runs in context.runs.values()),
+        diverged=dict(+diverged),
+        unstable=sum(one.unstable for _, one in stability),
+        wrong=[(document, one) for document, one in stability if one.diverged or one.unstable],
+        sensitivity=examine_sensitivity(
+            {f"{documents_of[a.paper]} {a.claim}": a.decision for a in every if a.decision}
+        ),
         count=tally(trained),
         main=tally(document.main for document in documents if document.main),
         tried=len(tried),

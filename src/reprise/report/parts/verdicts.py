@@ -179,6 +179,7 @@ def rule(claim: Claim, found: Decision | None) -> list[tuple[str, str]]:
         "Bound": bound,
         "Margin": margin,
         "Method": (found.method if found else None) or "",
+        "Answer by Welch's test": (found.welch if found else None) or "",
         "Criterion": claim.criterion or "",
         "Set when the numbers were known (*)": claim.afterwards or "",
         "The paper contradicts itself": claim.contradicted_by or "",
