@@ -12,8 +12,6 @@ from project import PYTHON, Project, script
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.estimate.calibration import CACHE
-from reprise.files import write_json
 from reprise.records.record import Outcome, make_record, write_record
 from reprise.training.devices import processor
 
@@ -26,17 +24,19 @@ PartitionName=batch Default=YES MaxTime=08:00:00 MaxMemPerNode=5000
 PartitionName=quick Default=NO MaxTime=00:30:00 MaxMemPerNode=UNLIMITED
 """
 FREE = "PartitionName=batch Default=YES MaxTime=UNLIMITED MaxMemPerNode=UNLIMITED\n"
+LSTM_TWICE = "{name: lstm}\n    tiers: {quick: {replicas: 2}"
 
 
 @pytest.fixture
 def known(clone):
-    """An experiment has a record: 100 minutes and 2000 MiB. Of another one only the pace is known: 300 minutes."""
+    """Two experiments have a record: 100 minutes and 2000 MiB; 300 minutes and no peak of memory."""
+    clone.edit("config/papers/digits.yaml", "{name: lstm}\n    tiers: {quick: {replicas: 1}", LSTM_TWICE)
     experiments = {e.id: e for e in resolve_tier(load_project(clone.root, {"tier": "quick"}))}
-    rnn, device = experiments["digits/rnn-t5"], f"cpu ({processor()})"
-    run = {"engine": "fused", "device": device, "wall_seconds": 6000.0, "peak_memory_mib": 2000.0}
+    run = {"engine": "fused", "device": f"cpu ({processor()})", "wall_seconds": 6000.0, "peak_memory_mib": 2000.0}
+    rnn, lstm = (experiments[f"digits/{name}-t5"] for name in ("rnn", "lstm"))
     write_record(clone.root / rnn.record_path(0), make_record(rnn, 0, Outcome(), 7, None, run))
-    pace = {experiments["digits/lstm-t5"].config_hash: {"seconds_a_unit": 600.0, "units": 30.0}}
-    write_json(clone.root / CACHE, {processor(): pace})
+    run = {"engine": "fused", "device": run["device"], "wall_seconds": 18000.0}
+    write_record(clone.root / lstm.record_path(1), make_record(lstm, 1, Outcome(), 7, None, run))
     return clone
 
 

@@ -148,7 +148,6 @@ ARGUMENTS: dict[str, list[Argument]] = {
     "estimate": [
         argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
         argument("--cores", type=int, default=os.cpu_count() or 1, help="default: those of this machine"),
-        argument("--no-calibration", action="store_true", help="use what is known and measure nothing"),
         TIER,
     ],
     "evaluate": [

@@ -1,18 +1,17 @@
-"""How long what is missing will take: from the records of finished replicas, else from a short calibration.
+"""How long what is missing will take, from the records of finished replicas.
 
-A variant that nobody has run takes what the experiment does that it is a variant of. What neither says is told by
-another tier, where that trains the same for another while; then by another processor's records, and called so.
+A variant that nobody has run takes what the experiment takes that it is a variant of. Else another tier's records
+count, where that tier trains the same for another while. Records of this kind of processor come first.
 """
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
-from reprise.estimate.calibration import read_cache, write_cache
 from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
 from reprise.training.devices import processor
@@ -31,7 +30,7 @@ _LEAST_MEMORY = 1000
 _LENGTHS = ("max_epochs", "steps")
 """Options that only say when a training ends; the most units of work that it takes."""
 
-RECORDS, CALIBRATION = "finished replicas", "calibration"
+RECORDS = "finished replicas"
 OF_ITS_EXPERIMENT = "of its experiment"
 OF_ANOTHER_TIER = "of another tier, by what they trained"
 ELSEWHERE = "on another processor"
@@ -63,64 +62,48 @@ class Estimate:
 def estimates(
     experiments: Iterable[Resolved],
     root: Path = Path(),
-    calibrate: Callable[[Resolved, Path], tuple[float, float]] | None = None,
     among: Iterable[Resolved] = (),
     tiers: Iterable[Resolved] = (),
 ) -> list[Estimate]:
-    """An estimate an experiment, in their order.
+    """Return an estimate an experiment, in their order.
 
-    Where no replica of an experiment is finished on this kind of processor, those of the experiment that it is a
-    variant of stand for it, then those of another tier that trains the same, by the epoch or step. Where there are none
-    either, the cache or `calibrate` gives seconds a unit of work and the most units it can take. Of these epochs are
-    counted as the finished trainings of the same paper and protocol needed them, as a share of the most. Last come
-    finished replicas on other processors. `among`: more of the tier, where these are looked for; `tiers`: experiments
-    of the others.
+    Where no replica of an experiment is finished, those of the experiment that it is a variant of stand for it, then
+    those of another tier that trains the same, by the epoch or step. Of epochs as many are counted as the finished
+    trainings of the same paper and protocol needed, as a share of the most. Replicas that finished on this kind of
+    processor come before all others.
+
+    Args:
+        experiments: What is estimated.
+        root: The project's folder, with the records.
+        among: More experiments of the tier, whose records count.
+        tiers: Experiments of the other tiers.
     """
     experiments, tiers = list(experiments), list(tiers)
     every = {e.id: e for e in (*among, *experiments)}
     records = {e.id: records_of(e, root) for e in every.values()}
     runs = {name: [(r["run"]["wall_seconds"], r["run"]) for r in done if on_cpu(r)] for name, done in records.items()}
     shares = _shares(list(every.values()), records)
-    cache = read_cache(root)
 
-    def stages(experiment: Resolved, like: Resolved, share: float) -> Iterator[tuple[str, list[tuple[float, Any]]]]:
-        """Seconds of finished replicas and how these ran, by whose they are, those that say most first."""
-        yield "", runs[experiment.id]
-        yield f" {OF_ITS_EXPERIMENT}", runs[like.id]
-        yield f" {OF_ANOTHER_TIER}", paced(experiment, tiers, share, root) or paced(like, tiers, share, root)
-
-    def measured(experiment: Resolved, like: Resolved, missing: int) -> tuple[float | None, str]:
-        """Seconds of a replica that takes the most units, and from where; `like` is what is measured."""
-        key = like.config_hash
-        if key not in cache and calibrate and missing:
-            if like.corpus and not (root / like.corpus).is_file():
-                return None, f"not prepared: reprise prepare {like.id}"
-            cache[key] = dict(zip(("seconds_a_unit", "units"), calibrate(like, root), strict=True))
-            write_cache(root, cache)
-        if key not in cache:
-            return None, "not measured"
-        source = CALIBRATION if like is experiment else f"{CALIBRATION} {OF_ITS_EXPERIMENT}"
-        return cache[key]["seconds_a_unit"] * cache[key]["units"], source
-
-    def one(experiment: Resolved) -> Estimate:
+    def estimate_one(experiment: Resolved) -> Estimate:
         missing = experiment.replicas - len(records[experiment.id])
         if experiment.is_check:
             return Estimate(experiment, missing, 0.0, "a check: seconds")
         like = every.get(f"{experiment.paper}/{experiment.base}", experiment)
         share = shares.get(_kind(experiment), 1.0)
-        elsewhere: list[tuple[str, float]] = []
-        for of, found in stages(experiment, like, share):
-            if here := [seconds for seconds, run in found if ran_here(run)]:
-                return Estimate(experiment, missing, statistics.fmean(here), f"{RECORDS}{of}")
-            if found:
-                elsewhere.append((of, statistics.fmean(seconds for seconds, _ in found)))
-        most, source = measured(experiment, like, missing)
-        if most is None and elsewhere:
-            of, seconds = elsewhere[0]
-            return Estimate(experiment, missing, seconds, f"{RECORDS}{of} {ELSEWHERE}; {source}", elsewhere=True)
-        return Estimate(experiment, missing, None if most is None else most * share, source)
+        # By whose they are, those that say most first.
+        sources = {
+            RECORDS: runs[experiment.id],
+            f"{RECORDS} {OF_ITS_EXPERIMENT}": runs[like.id],
+            f"{RECORDS} {OF_ANOTHER_TIER}": paced(experiment, tiers, share, root) or paced(like, tiers, share, root),
+        }
+        for elsewhere in (False, True):
+            for source, timed in sources.items():
+                if seconds := [one for one, run in timed if elsewhere or ran_here(run)]:
+                    where = f"{source} {ELSEWHERE}" if elsewhere else source
+                    return Estimate(experiment, missing, statistics.fmean(seconds), where, elsewhere)
+        return Estimate(experiment, missing, None, "no finished replica")
 
-    return [one(experiment) for experiment in experiments]
+    return [estimate_one(experiment) for experiment in experiments]
 
 
 def summary(found: Iterable[Estimate], cores: int) -> str:

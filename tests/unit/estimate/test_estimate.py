@@ -1,13 +1,10 @@
 """How long what is missing will take, and what its jobs ask for."""
 
-import json
 from dataclasses import replace
 
-import experiment_helpers
 import pytest
 
 from reprise import cli
-from reprise.estimate.calibration import CACHE, calibration, read_cache
 from reprise.estimate.estimates import Estimate, estimates, hours, memory_limit, summary, time_limit
 from reprise.records.record import Outcome, make_record, write_record
 from reprise.records.resolved import Resolved
@@ -30,10 +27,6 @@ def leave(tmp_path, which, replica, seconds, epochs=None, device=None, diverged=
     write_record(tmp_path / which.record_path(replica), record)
 
 
-def never(which, root):
-    raise AssertionError(f"{which.id} need not be measured")
-
-
 def told(one):
     return one.missing, one.seconds, one.source, one.elsewhere
 
@@ -42,9 +35,9 @@ def test_finished_replicas_say_how_long_the_others_take_and_a_check_takes_no_tim
     one, unprepared = experiment(replicas=4), experiment("unprepared", corpus="data/corpora/x.npz")
     leave(tmp_path, one, 0, 100.0)
     leave(tmp_path, one, 2, 200.0)
-    found, check, other = estimates([one, CHECK, unprepared], tmp_path, never)
+    found, check, other = estimates([one, CHECK, unprepared], tmp_path)
     assert told(found) == (2, 150.0, "finished replicas", False)
-    assert told(other) == (2, None, "not prepared: reprise prepare p/unprepared", False)
+    assert told(other) == (2, None, "no finished replica", False)
     assert (found.total, check.seconds, other.total) == (300.0, 0.0, None)
     known = [Estimate(experiment(), 3, 3600.0, ""), Estimate(experiment("two"), 1, 9000.0, "")]
     assert summary(known, 1) == "replicas missing: 4; 5.5 h of one core, 5.5 h with 1"
@@ -92,7 +85,7 @@ def test_another_processor_speaks_last_and_is_named(tmp_path):
     leave(tmp_path, one, 1, 3.0, diverged={"epoch": 1})
     leave(tmp_path, one, 2, 5.0, device="cuda (a GPU)", engine="stacked")
     found = estimates([one, variant, unknown], tmp_path)
-    source = "finished replicas on another processor; not measured"
+    source = "finished replicas on another processor"
     assert told(found[0]) == (1, 100.0, source, True)
     assert [(e.seconds, e.elsewhere) for e in found[1:]] == [(100.0, True), (None, False)]
     assert summary(found, cores=2) == (
@@ -101,61 +94,29 @@ def test_another_processor_speaks_last_and_is_named(tmp_path):
     )
     # No ground for ending a job here.
     assert time_limit(one, 1440, tmp_path) == 1440
-    (found,) = estimates([one], tmp_path, lambda which, root: (2.0, 60.0))
-    assert (found.seconds, found.elsewhere) == (120.0, False)
-    assert time_limit(one, 1440, tmp_path) == 10
-
-
-def test_a_calibration_counts_as_many_epochs_as_finished_trainings_needed(tmp_path):
-    done, new = experiment("done", replicas=1), experiment("new", replicas=3, most=40)
-    leave(tmp_path, done, 0, 900.0, epochs=30)
-    assert estimates([done, new], tmp_path, lambda which, root: (10.0, 40.0))[1].seconds == 10.0 * 40 * 0.5
-    # kept: the next one measures nothing
-    assert told(estimates([done, new], tmp_path, never)[1]) == (3, 200.0, "calibration", False)
-    kept = {new.config_hash: {"seconds_a_unit": 10.0, "units": 40.0}}
-    assert read_cache(tmp_path) == kept
-    for damaged in ("{", json.dumps({processor(): 3}), "[]"):
-        (tmp_path / CACHE).write_text(damaged)
-        assert estimates([new], tmp_path)[0].seconds is None
-    assert estimates([new], tmp_path, lambda which, root: (10.0, 40.0))[0].seconds == 400.0
-    assert read_cache(tmp_path) == kept
 
 
 def test_a_variant_takes_what_its_experiment_takes(tmp_path):
     one, variant = experiment(replicas=1), experiment("one@rate=half", rate=0.5)
-    measured = []
-    found = estimates([variant, one], tmp_path, lambda which, root: measured.append(which.id) or (2.0, 60.0))
-    assert measured == ["p/one"]
-    assert [e.source for e in found] == ["calibration of its experiment", "calibration"]
-    assert found[0].seconds == 120.0
     leave(tmp_path, one, 0, 50.0)
-    (found,) = estimates([variant], tmp_path, never, among=[one])
+    (found,) = estimates([variant], tmp_path, among=[one])
     assert told(found) == (2, 50.0, "finished replicas of its experiment", False)
     assert (time_limit(variant, 1440, tmp_path, like=one), time_limit(variant, 1440, tmp_path)) == (10, 1440)
     leave(tmp_path, variant, 0, 7200.0)  # its own say more
-    assert estimates([variant], tmp_path, never, among=[one])[0].seconds == 7200.0
-
-
-@pytest.mark.parametrize(("steps", "seconds"), [(10**6, 4.0), (1, 1.0)])
-def test_a_calibration_counts_what_the_processor_did(steps, seconds, tmp_path, monkeypatch):
-    """One step between two looks at the processor's clock, which lie four seconds apart; or all within the first."""
-    monkeypatch.setattr("time.process_time", iter([0.0, 1.0, 1.0, 5.0, 5.0]).__next__)
-    monkeypatch.setattr("reprise.estimate.calibration.CALIBRATION_SECONDS", 4.0)
-    short = experiment_helpers.experiment("e", experiment_helpers.DIGITS, None, steps=steps, log_every=5)
-    assert calibration(short, tmp_path) == (seconds, steps)
+    assert estimates([variant], tmp_path, among=[one])[0].seconds == 7200.0
 
 
 def test_an_epoch_or_a_step_takes_what_it_took_at_the_other_tier(tmp_path):
     long, short = experiment(tier="paper", most=25), experiment(tier="reduced", most=6)
     leave(tmp_path, short, 0, 60.0, epochs=6)
     leave(tmp_path, short, 1, 60.0, epochs=3)
-    (found,) = estimates([long], tmp_path, never, tiers=[short])
+    (found,) = estimates([long], tmp_path, tiers=[short])
     source = "finished replicas of another tier, by what they trained"
     assert told(found) == (2, pytest.approx(25 * (10.0 + 20.0) / 2), source, False)
     # As many epochs as finished trainings of the tier needed.
     done = experiment("done", tier="paper", most=25)
     leave(tmp_path, done, 0, 1.0, epochs=10)
-    (found,) = estimates([long], tmp_path, never, among=[done], tiers=[short])
+    (found,) = estimates([long], tmp_path, among=[done], tiers=[short])
     assert found.seconds == pytest.approx(10 * (10.0 + 20.0) / 2)
     long, short = (
         replace(experiment("steps", tier=tier), config={"training": {"protocol": "s", "options": {"steps": steps}}})
@@ -163,7 +124,7 @@ def test_an_epoch_or_a_step_takes_what_it_took_at_the_other_tier(tmp_path):
     )
     variant = replace(long, experiment="steps@a=b", assumption="a", alternative="b")
     leave(tmp_path, short, 0, 5.0)
-    assert [e.seconds for e in estimates([long, variant], tmp_path, never, tiers=[short])] == [100.0, 100.0]
+    assert [e.seconds for e in estimates([long, variant], tmp_path, tiers=[short])] == [100.0, 100.0]
 
 
 @pytest.mark.parametrize("change", [{"rate": 0.2}, {"corpus": "data/corpora/d.npz"}, {"name": "two"}])
@@ -175,32 +136,31 @@ def test_what_trains_otherwise_says_nothing(tmp_path, change):
 
 
 @pytest.mark.parametrize(
-    ("device_of_long", "device_of_short", "calibrate", "found"),
+    ("device_of_long", "device_of_short", "found"),
     [
-        (HERE, HERE, never, (99.0, False)),
-        (OTHER, HERE, never, (250.0, False)),
-        (OTHER, OTHER, lambda which, root: (2.0, 25.0), (50.0, False)),
-        (OTHER, OTHER, None, (99.0, True)),
-        (None, OTHER, None, (250.0, True)),
+        (HERE, HERE, (99.0, False)),
+        (OTHER, HERE, (250.0, False)),
+        (OTHER, OTHER, (99.0, True)),
+        (None, OTHER, (250.0, True)),
     ],
 )
-def test_what_is_nearest_comes_first(tmp_path, device_of_long, device_of_short, calibrate, found):
-    """The tier itself, another tier, a measurement, the tier elsewhere, another tier elsewhere."""
+def test_what_is_nearest_comes_first(tmp_path, device_of_long, device_of_short, found):
+    """The tier itself, another tier, the tier elsewhere, another tier elsewhere."""
     long, short = experiment(tier="paper", most=25), experiment(tier="reduced", most=5)
     if device_of_long:
         leave(tmp_path, long, 0, 99.0, device=device_of_long, epochs=25)
     leave(tmp_path, short, 0, 50.0, device=device_of_short, epochs=5)
-    (one,) = estimates([long], tmp_path, calibrate, tiers=[short])
+    (one,) = estimates([long], tmp_path, tiers=[short])
     assert (one.seconds, one.elsewhere) == found
 
 
 def test_the_command_lists_what_is_missing(capsys):
     """In a fresh clone no corpus is prepared; all that document 000 trains is known from shorter trainings."""
-    assert cli.main(["estimate", "--tier", "paper", "--cores", "8", "--no-calibration"]) == 0
+    assert cli.main(["estimate", "--tier", "paper", "--cores", "8"]) == 0
     shown = capsys.readouterr().out
     assert shown.splitlines()[-1].startswith("all: ")
     lines = {line.partition(":")[0]: line for line in shown.splitlines()}
     assert {"palindromes", "books", "gso"} <= lines.keys()
     assert "not known" not in lines["gso"]
-    assert cli.main(["estimate", "--tier", "paper", "--no-calibration", "palindromes/rnn-t10"]) == 0
+    assert cli.main(["estimate", "--tier", "paper", "palindromes/rnn-t10"]) == 0
     assert "palindromes: nothing is missing" in capsys.readouterr().out
