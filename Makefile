@@ -80,9 +80,9 @@ HASHES = build/lock/bin/python -m uv pip compile --quiet --system-certs --no-dep
 
 lock: ## resolve both locks anew (then change the pins in envs/)
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet '.[pipeline,data,report]'
+	build/lock/bin/python -m pip install --quiet '.[pipeline,data]'
 	build/lock/bin/python -m pip freeze --exclude reprise | sed 's/+cpu$$//' | sort -f > build/lock/run
-	build/lock/bin/python -m pip install --quiet '.[pipeline,data,report,dvc,dev]' --constraint build/lock/run
+	build/lock/bin/python -m pip install --quiet '.[pipeline,data,dvc,dev]' --constraint build/lock/run
 	build/lock/bin/python -m pip freeze --exclude reprise | sed 's/+cpu$$//' | sort -f | grep -vxFf build/lock/run > build/lock/dev
 	build/lock/bin/python -m pip install --quiet $(UV)
 	sed '/^torch==/d' build/lock/run > build/lock/run.txt && cp build/lock/dev build/lock/dev.txt

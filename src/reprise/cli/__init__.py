@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
 from typing import Any, NoReturn
 
 from reprise import __version__, environment
@@ -34,6 +35,7 @@ from reprise.files import describe_os_error
 from reprise.terminal import start_logging
 
 SHELLS = ("bash", "zsh", "tcsh")
+_IN_CLONE = Path(__file__).parents[3].joinpath("pyproject.toml").is_file()
 
 
 class Parser(argparse.ArgumentParser):
@@ -147,10 +149,11 @@ def _remedy_for(package: str) -> str:
     for requirement in requirements:
         name, _, marker = requirement.partition(";")
         if re.split(r"[^\w-]", name)[0].replace("-", "_").lower() == package.lower() and "extra" in marker:
-            extra = f"[{marker.split('==')[1].strip(' ' + chr(34) + chr(39))}]"
+            extra = marker.split("==")[1].strip(" \"'")
             break
-    # By its folder: on the public index another project has the name.
-    return f'in the clone run `make env`, or `pip install ".{extra}"`'
+    if _IN_CLONE:  # by its folder: on the public index another project has the name
+        return f'in the clone run `make env`, or `pip install ".{f"[{extra}]" if extra else ""}"`'
+    return f"run `pip install {package}`{f', which is of the extra {extra}' if extra else ''}"
 
 
 @contextlib.contextmanager
