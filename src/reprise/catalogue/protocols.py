@@ -74,7 +74,6 @@ _ROWS = {
         (),
         "all, but for the first of a text without sentences; of the training text fewer than {batch_size} at its end "
         "are left out",
-        gpu=False,
         any_module=True,
     ),
     "tagging": Protocol("tagging:Tagging", ("tagger",), "a tag for every one"),

@@ -6,15 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from protocol_helpers import finish, goes_on, states_of
+from protocol_helpers import finish, goes_on, saved, states_of
 from torch import nn
 from torch.nn import functional
 
 from reprise.catalogue.options.language_model import LanguageModel
 from reprise.config.mistakes import complete
 from reprise.data.corpus import Corpus
+from reprise.engines.stack import Stack
 from reprise.errors import UserError
 from reprise.records.resolved import Resolved
+from reprise.training.checkpoint import decode
+from reprise.training.loop import Job, run_jobs
 from reprise.training.protocol import build_training
 from reprise.training.protocols.language_model import check_contract, initialise, unigram_loss
 
@@ -54,8 +57,8 @@ def folder(tmp_path, monkeypatch):
 def make(small, folder):
     """Makes a training of the module by these options."""
 
-    def made(seed=0, size=6, dropout=0.0, cells=True, precision="float64", **options):
-        corpus = Path(small.resolved("batched-sgd").corpus)
+    def resolved(size=6, dropout=0.0, cells=True, precision="float64", **options):
+        corpus = small.resolved("batched-sgd").corpus
         training = complete(LanguageModel, "language-model", OPTIONS | options, str)[0]
         config = {
             "model": {"name": f"{folder}:Net", "options": {"size": size, "dropout": dropout, "cells": cells}},
@@ -63,8 +66,18 @@ def make(small, folder):
             "training": {"protocol": "language-model", "options": training},
             "precision": precision,
         }
-        return build_training(Resolved("p", "e", "quick", "t", 1, config, {}, str(corpus)), seed, corpus, "auto")
+        return Resolved("p", "e", "quick", "t", 1, config, {}, corpus)
 
+    def made(seed=0, engine="auto", **changes):
+        one = resolved(**changes)
+        return build_training(one, seed, Path(one.corpus), engine)
+
+    def job(replica, place, engine="auto"):
+        one = resolved(max_epochs=1)
+        output = place / f"{replica}.json"
+        return Job(one, replica, output, Path(one.corpus), engine, device="cpu", root=place)
+
+    made.job = job
     return made
 
 
@@ -135,6 +148,70 @@ def test_it_goes_on_from_its_state_to_the_same_bits(make, options):
     states = states_of(whole, "part")
     for i in (0, 1, len(states) // 2, len(states) - 1):
         goes_on(make(1, **options), states[i][1], whole)
+
+
+def together(stack, trainings):
+    """Train the members of a stack to the end, one piece of work of each after the other."""
+    while live := [training for training in trainings if not training.finished]:
+        stack.keep(live)
+        for note in stack.advance(live):
+            assert isinstance(note, str), note
+    return [training.outcome() for training in trainings]
+
+
+@pytest.mark.parametrize(
+    "device",
+    ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is visible"))],
+)
+def test_replicas_of_a_stack_come_to_the_bits_of_one_alone(make, device):
+    """Also where one of them ends earlier; on a GPU they compute there, and agree with the CPU up to rounding."""
+    options = {"dropout": 0.5 if device == "cpu" else 0.0, "learning_rate": 20.0, "patience": 1, "max_epochs": 4}
+    stack = Stack(torch.device(device))
+    members = [make(seed, engine=stack, **options) for seed in range(3)]
+    assert {parameter.device.type for member in members for parameter in member.model.parameters()} == {device}
+    outcomes = together(stack, members)
+    for seed, outcome in enumerate(outcomes):
+        alone = finish(make(seed, **options))
+        if device == "cpu":
+            assert outcome == alone
+        else:
+            rounded = [pytest.approx(metric["value"], rel=1e-8) for metric in alone.metrics]
+            assert [metric["value"] for metric in outcome.metrics] == rounded
+            one = Stack(torch.device(device))
+            assert together(one, [make(seed, engine=one, **options)]) == [outcome]
+
+
+def test_a_stack_goes_on_from_its_states_to_the_same_bits(make):
+    options = {"dropout": 0.5, "update_interval": 3, "max_epochs": 2}
+    stack = Stack(torch.device("cpu"))
+    whole = [make(seed, engine=stack, **options) for seed in range(2)]
+    for _ in range(3):
+        stack.advance(whole)
+    states = [saved(training) for training in whole]
+    outcomes = together(stack, whole)
+    stack = Stack(torch.device("cpu"))
+    again = [make(seed, engine=stack, **options) for seed in range(2)]
+    for training, state in zip(again, states, strict=True):
+        training.restore(decode(state)["state"])
+    assert together(stack, again) == outcomes
+
+
+def test_a_step_keeps_to_the_device_of_its_stack(make):
+    """On torch's device without values, which refuses tensors of another as a GPU does: all but the loss's number."""
+    training = make(engine=Stack(torch.device("meta")), clipping="norm", update_interval=2)
+    with pytest.raises(RuntimeError, match=r"item\(\) cannot be called on meta tensors"):
+        training.advance()
+    state = training.optimiser.state_dict()
+    assert {p.device.type for p in training.model.parameters()} == {part.device.type for part in training.carried}
+    assert state["param_groups"]
+
+
+def test_replicas_train_together_by_the_engine_stacked(make, tmp_path):
+    jobs = [make.job(replica, tmp_path, engine="stacked") for replica in range(2)]
+    records = run_jobs(jobs)
+    alone = [run_jobs([make.job(replica, tmp_path / "alone")])[0] for replica in range(2)]
+    assert [record["result_sha256"] for record in records] == [record["result_sha256"] for record in alone]
+    assert {record["run"]["engine"] for record in records} == {"stacked"}
 
 
 def test_a_gradient_goes_as_far_back_as_it_is_told(make):

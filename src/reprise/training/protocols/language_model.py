@@ -5,7 +5,8 @@ The module has `forward(x, state) -> (logits, state)`, with x (T, B) integers an
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -17,6 +18,8 @@ from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.choice import reference_alone
+from reprise.engines.stack import NAME as STACKED
+from reprise.engines.stack import Stack
 from reprise.errors import UserError
 from reprise.records.record import Outcome
 from reprise.training.epochs import RateSchedule, side_by_side
@@ -47,6 +50,9 @@ class LanguageModel(RateSchedule):
 
     Random numbers are torch's own: `torch.manual_seed` before the module is made, and their state is saved, so that a
     training that was stopped goes on to the same bits.
+
+    A stack gives its device. Its members take turns, each with its own module: nobody knows whether any module can be
+    computed for several members at once. So each comes to the bits that it has alone.
     """
 
     PARTS = SPLITS
@@ -66,13 +72,19 @@ class LanguageModel(RateSchedule):
         self.interval = self.options["update_interval"] or self.options["bptt"]
         if self.interval > self.options["bptt"]:
             raise UserError(f"{self.config['model']['name']}: update_interval is above bptt; lower it")
-        with torch.random.fork_rng(devices=[]):
+        stacked = isinstance(self.chosen, Stack)
+        self.device = self.chosen.device if stacked else torch.device("cpu")
+        self.data = {split: tuple(part.to(self.device) for part in parts) for split, parts in self.data.items()}
+        self.random: list[Tensor] = []
+        with self._own_random_numbers():
             torch.manual_seed(self.seed)
             model = self.build_model(vocabulary=len(loaded.vocabulary))
             initialise(model, self.options["initialisation"])
-            self.random = torch.get_rng_state()
-        self.compute(model, reference_alone)
-        check_contract(self.model, len(loaded.vocabulary))
+        check_contract(model, len(loaded.vocabulary))
+        self.model = model.to(self.device, self.dtype)
+        self.parameters = sum(p.numel() for p in model.parameters())
+        self.kernel = reference_alone("auto" if stacked else self.chosen, self.model)
+        self.engine = STACKED if stacked else self.kernel.name
         self.descend_by(self._make_optimiser)
         self.unigram = unigram_loss(
             loaded.splits["train"].tokens, loaded.splits["valid"].tokens, len(loaded.vocabulary)
@@ -102,11 +114,20 @@ class LanguageModel(RateSchedule):
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.interval if training else self.options["bptt"] * _READ_TOGETHER
         first, self.next = self.next, min(self.next + size, self.length())
-        with torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(self.random)
+        with self._own_random_numbers():
             nats = self._train(x, y, first) if training else self._read(x, y, first)
-            self.random = torch.get_rng_state()
-        return (yield nats)
+        yield from ()  # computed already: a stack is asked for nothing
+        return nats
+
+    @contextmanager
+    def _own_random_numbers(self) -> Iterator[None]:
+        """Draw torch's random numbers where this training left off, and leave those of others as they are."""
+        gpu = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=gpu):
+            for state, place in zip(self.random, (None, *gpu), strict=False):
+                torch.cuda.set_rng_state(state, place) if place else torch.set_rng_state(state)
+            yield
+            self.random = [torch.get_rng_state(), *(torch.cuda.get_rng_state(place) for place in gpu)]
 
     def _read(self, x: Tensor, y: Tensor, first: int) -> float:
         self.model.eval()
@@ -127,10 +148,10 @@ class LanguageModel(RateSchedule):
         back = max(self.next - self.options["bptt"], 0)
         self.starts = [(at, before) for at, before in self.starts if at >= back]
         begin, state = self.starts[0]
-        logits, after = self.model(x[begin : self.next], state)
-        nats = functional.cross_entropy(
-            logits[first - begin :].flatten(0, 1), y[first : self.next].flatten(), reduction="sum"
-        )
+        if begin < first:  # apart, for of these tokens no logits are differentiated
+            _, state = self.model(x[begin:first], state)
+        logits, after = self.model(x[first : self.next], state)
+        nats = functional.cross_entropy(logits.flatten(0, 1), y[first : self.next].flatten(), reduction="sum")
         tokens = (self.next - first) * streams
         loss = nats / (tokens if self.options["loss_reduction"] == "mean" else streams)
         self.optimiser.zero_grad()
@@ -141,7 +162,7 @@ class LanguageModel(RateSchedule):
         return nats.item()
 
     def _state(self, streams: int) -> Any:
-        return detached(self.model.initial_state(streams))
+        return moved(self.model.initial_state(streams), self.device, self.dtype)
 
     def clip(self) -> None:
         """Clip the gradients as the options say."""
@@ -182,6 +203,12 @@ class LanguageModel(RateSchedule):
     def state(self) -> dict[str, Any]:
         return super().state() | {"carried": copied(self.carried)}
 
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        if self.carried is not None:
+            self.carried = moved(self.carried, self.device, self.dtype)
+        self.starts = [(first, moved(before, self.device, self.dtype)) for first, before in self.starts]
+
 
 def unigram_loss(training: np.ndarray, held_out: np.ndarray, vocabulary: int) -> float:
     """Cross-entropy (nats/token) of a held-out text under the training text's frequencies, one added to each count."""
@@ -192,6 +219,13 @@ def unigram_loss(training: np.ndarray, held_out: np.ndarray, vocabulary: int) ->
 def detached(state: Any) -> Any:
     """Cut a state, a tensor or a tuple of any depth, off from what it was computed from."""
     return tuple(map(detached, state)) if isinstance(state, tuple | list) else state.detach()
+
+
+def moved(state: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    """Bring a state to a device, cut off, its numbers that are no integers in a dtype."""
+    if isinstance(state, tuple | list):
+        return tuple(moved(part, device, dtype) for part in state)
+    return state.detach().to(device, dtype if state.is_floating_point() else state.dtype)
 
 
 def initialise(model: nn.Module, table: str) -> None:
