@@ -19,7 +19,7 @@ GATE = Path(__file__).with_name("gate.py")
 
 
 def call(*command, **how):
-    return subprocess.run([*map(str, command)], capture_output=True, text=True, **how)
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **how)
 
 
 def build_wheel(folder):
