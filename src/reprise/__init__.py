@@ -5,7 +5,7 @@ __version__ = "0.1.0"
 ORDER = (
     ("cli", "plan"),
     ("report",),
-    ("estimate", "cluster"),
+    ("estimate", "cluster", "outputs"),
     ("evidence",),
     ("checks",),
     ("training",),

@@ -39,6 +39,19 @@ def within_limits(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Lim
     return max(allowed, default=(minutes, mem_mb))
 
 
+def require_cluster(workflow: Any) -> None:
+    """Refuse a profile for SLURM on a machine without it.
+
+    Args:
+        workflow: Snakemake's workflow, once the executor is known.
+
+    Raises:
+        UserError: Jobs would be submitted, and there is no command `sbatch`.
+    """
+    if not workflow.local_exec and shutil.which("sbatch") is None:
+        raise UserError("profiles/slurm: no command 'sbatch' here; use the cluster's head node, or omit the profile")
+
+
 def partition_limits(workflow: Any) -> list[Limits] | None:
     """Return the limits of the partitions that a profile names, else those that SLURM states of where jobs will go.
 

@@ -3,21 +3,28 @@
 Nothing here needs Snakemake, and nothing is written.
 """
 
-import re
+import logging
+import signal
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from reprise.cluster import Limits, within_limits
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import other_tiers, resolve_tier
-from reprise.errors import UserError
+from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE, Interrupted, UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
+from reprise.files import describe_os_error
 from reprise.records.resolved import TIERS, Resolved
 from reprise.training.devices import gpus_wanted, learns, trains_together, visible_gpus
+from reprise.training.locks import lock_clone
+
+_LOG = logging.getLogger(__name__)
 
 TOGETHER = "build/together"
 """Where a job that trains all missing replicas of an experiment leaves their records.
@@ -78,21 +85,27 @@ class Plan:
         """A pattern of the tiers whose files this plan does not make."""
         return "|".join(tier for tier in TIERS if tier != self.tier)
 
-    def existing_records(self) -> str:
-        """Return a pattern of the records that exist, below results/<tier>/runs/; "" where there is none.
+    def refuse_tier(self, tier: str) -> NoReturn:
+        """Refuse a file of another tier."""
+        raise UserError(f"a file of the tier {tier}; write --config tier={tier}")
 
-        They are sources, so that nothing makes Snakemake train them again: an output is made again where its corpus is
-        missing and has to be made for another experiment.
+    def begin(self, inputs: Iterable[str], jobs: int) -> None:
+        """Hold the clone, check the inputs' dates, and say how long the training will take.
+
+        Args:
+            inputs: The files, besides run records, that outputs are made of.
+            jobs: How many run at once.
+
+        Raises:
+            Held: Another run works in the clone.
+            UserError: A file is dated in the future, or the file system has no locks.
         """
-        return _pattern_of_existing(self.records, f"{self.results}/runs/")
-
-    def existing_corpora(self) -> str:
-        """Return a pattern of the corpora that exist, by file name.
-
-        An output that was not marked as finished, because the power failed just then, would be made again, and
-        Snakemake passes over jobs that wait for an `ancient` file which exists and is made again (its issue 4166).
-        """
-        return _pattern_of_existing(self.corpora, "data/corpora/")
+        lock_clone(Path(".snakemake/reprise.lock"))
+        require_past(map(Path, (*inputs, *self.records)))
+        # A closed terminal ends a run as SIGTERM does. Under nohup SIGHUP is ignored, and stays so.
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+            signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
+        _LOG.info("reprise: tier %s: %s", self.tier, self.outlook(jobs))
 
     def raw_files(self, corpus: str) -> list[str]:
         """Return the raw files that a corpus is made of; `corpus` is its name without folder and suffix."""
@@ -205,5 +218,11 @@ def require_past(paths: Iterable[Path]) -> None:
         )
 
 
-def _pattern_of_existing(paths: Iterable[str], folder: str) -> str:
-    return "|".join(re.escape(path.removeprefix(folder)) for path in paths if Path(path).exists())
+@contextmanager
+def stop_on_error() -> Iterator[None]:
+    """End the program with one line, instead of a traceback, where the body meets bad input or the system's refusal."""
+    try:
+        yield
+    except (UserError, Interrupted, OSError) as error:
+        _LOG.error("reprise: error: %s", describe_os_error(error) if isinstance(error, OSError) else error)
+        sys.exit(EXIT_INTERRUPTED if isinstance(error, Interrupted) else EXIT_USAGE)

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -13,8 +12,9 @@ import pytest
 from project import TOY
 
 from reprise.cluster import Limits
-from reprise.errors import UserError
-from reprise.plan import Plan, Request, require_past
+from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
+from reprise.outputs import Outputs
+from reprise.plan import Plan, Request, require_past, stop_on_error
 from reprise.training.locks import Held, lock_clone, replica_lock
 
 RNN, COUNT, WORDS = "digits/rnn-t5", "digits/count", "words/s-rnn-4"
@@ -48,17 +48,6 @@ def test_a_training_reads_its_configuration_and_its_corpus(toy):
     assert not (toy / "results").exists(), "a plan writes nothing"
 
 
-def test_what_exists_is_a_source(toy):
-    record, other = plan().experiments[RNN].record_paths()
-    assert plan().existing_records() == plan().existing_corpora() == ""
-    for path in (record, plan().experiments[WORDS].corpus):
-        (toy / path).parent.mkdir(parents=True)
-        (toy / path).touch()
-    assert re.fullmatch(plan().existing_records(), record.removeprefix("results/quick/runs/"))
-    assert not re.fullmatch(plan().existing_records(), other.removeprefix("results/quick/runs/"))
-    assert re.fullmatch(plan().existing_corpora(), Path(plan().experiments[WORDS].corpus).name)
-
-
 def test_a_request_is_doubled_with_every_attempt_up_to_what_a_partition_allows(toy):
     stated = plan().project.config.resources.train
     first = Request(stated.runtime, stated.mem_mb)
@@ -81,6 +70,36 @@ def test_replicas_train_together_on_a_gpu_alone(toy):
         assert on.request("train", 1, RNN).gpu == 0
     # A job that was given no GPU uses none, even where it sees one.
     assert [gpu.device_option(RNN, count) for count in (0, 1)] == ["--device cpu", ""]
+
+
+def test_outputs_of_a_tier_are_its_data_its_displays_and_the_page(toy):
+    outputs = Outputs(plan().project)
+    assert outputs.displays("digits", "figures", ("svg", "pdf")) == [
+        f"results/quick/figures/digits-curves.{suffix}" for suffix in ("svg", "pdf")
+    ]
+    assert {*outputs.figures(), *outputs.tables(), "results/report.html"} < set(outputs.all())
+    listed = dict(outputs.labels("digits"))
+    assert listed.keys() == {"results/quick/figures/digits-curves.svg", "results/quick/tables/digits-convergence.html"}
+    assert outputs.full_claims == []
+    (toy / "results/paper").mkdir(parents=True)
+    (toy / "results/paper/claims.json").touch()
+    assert Outputs(plan().project).full_claims == ["results/paper/claims.json"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (UserError("bad"), EXIT_USAGE),
+        (OSError(errno.ENOSPC, "full", "x"), EXIT_USAGE),
+        (Held("busy"), EXIT_INTERRUPTED),
+    ],
+)
+def test_a_run_that_cannot_begin_ends_with_one_line(error, status, caplog):
+    with pytest.raises(SystemExit) as stopped, stop_on_error():
+        raise error
+    assert stopped.value.code == status
+    (line,) = caplog.messages
+    assert line.startswith("reprise: error: ")
 
 
 def test_inputs_dated_in_the_future_are_refused(tmp_path):

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from project import ROOT
+from project import ROOT, result_bytes
 
 from reprise.errors import EXIT_USAGE
 
@@ -124,21 +124,38 @@ def test_a_change_makes_what_follows_from_it_alone(finished, change):
     assert [plan.trained, plan.jobs] == follows
 
 
-def test_a_record_is_a_source_until_it_is_removed(finished):
-    (record,) = finished.records("digits/lstm-t5/0-*.json")
+def test_a_record_that_is_named_can_be_trained_again(finished):
+    (record,) = finished.records("words/s-rnn-4/0-*.json")
     named = [str(record.relative_to(finished.root))]
-    before = record.read_bytes()
-    forced = finished.snakemake("--force", to=named)
-    assert forced.status == 1  # no rule makes a record that exists
-    assert record.read_bytes() == before
-    record.unlink()
-    assert finished.snakemake("--dry-run", to=named).trained == ["digits/lstm-t5 0"]
+    before = result_bytes(record)
+    assert finished.snakemake("--dry-run", to=named).jobs == {}
+    # As in a fresh clone: neither the corpus nor the resolved configuration lies there.
+    for folder in ("data", "results/quick/config"):
+        shutil.rmtree(finished.root / folder)
+    assert finished.snakemake("--dry-run", to=named).jobs == {}
+    record.write_text(record.read_text(encoding="utf-8").replace("finished", "diverged"), encoding="utf-8")
+    run = finished.snakemake("--force", to=named)
+    assert run.status == 0, run.log
+    assert run.jobs == {"resolve": 1, "prepare": 1, "train": 1}
+    assert result_bytes(record) == before
+
+
+def test_a_forced_training_waits_for_its_configuration_to_be_written_anew(finished):
+    finished.edit(DIGITS, "title: RNN, T = 5", "title: The RNN")
+    (record,) = finished.records("digits/rnn-t5/0-*.json")
+    run = finished.snakemake("--force", to=[str(record.relative_to(finished.root))])
+    assert run.status == 0, run.log
+    assert run.trained == ["digits/rnn-t5 0"]
+    run = finished.snakemake("--dry-run", "--forcerun", str(record.relative_to(finished.root)))
+    assert run.trained == ["digits/rnn-t5 0"]
+    assert run.jobs["collect"] == run.jobs["claims"] == 1
 
 
 def test_a_target_of_another_tier_names_the_option(finished):
-    run = finished.snakemake("--dry-run", to=["results/paper/tables/words-perplexity.md"])
-    assert run.status == 1
-    assert "write --config tier=paper" in run.log
+    for target in ("results/paper/tables/words-perplexity.md", "results/reduced/claims.json"):
+        run = finished.snakemake("--dry-run", to=[target])
+        assert run.status == 1
+        assert f"write --config tier={target.split('/')[1]}" in run.log
 
 
 def test_a_diverged_replica_is_shown_and_stops_nothing(finished):

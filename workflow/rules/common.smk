@@ -1,28 +1,20 @@
-"""What the rules share: the plan of the jobs, and what a run does before its first one."""
+"""What the rules share: the plan of the jobs, what a run checks before its first one, and what a job asks for."""
 
+import logging
 import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 
 RULES = Path(workflow.current_basedir.get_path_or_uri(secret_free=False))
 sys.path.insert(0, str(RULES.parents[1] / "src"))
 
-from reprise.cluster import partition_limits
+from reprise.cluster import partition_limits, require_cluster
 from reprise.environment import LDC_WSJ
-from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
-from reprise.files import describe_os_error
-from reprise.plan import TOGETHER, Plan, require_past
-from reprise.training.locks import Held, lock_clone
-
-
-def stop(error):
-    """End with one line instead of a traceback."""
-    line = describe_os_error(error) if isinstance(error, OSError) else error
-    print(f"reprise: error: {line}", file=sys.stderr, flush=True)
-    sys.exit(EXIT_INTERRUPTED if isinstance(error, Held) else EXIT_USAGE)
-
+from reprise.errors import UserError
+from reprise.outputs import Outputs
+from reprise.plan import TOGETHER, Plan, stop_on_error
+from reprise.terminal import start_logging
 
 # What the user's shell exports for other programs goes: without bytecode `import torch` takes twice as long in every
 # job, and without docstrings the page lacks its text. Where a terminal goes, the job waits for its training to save.
@@ -33,55 +25,52 @@ shell.prefix(
     'run it again, and it goes on from its last checkpoint" >> $1; return $status; }}; '
 )
 
-
-try:
+start_logging(logging.INFO)
+with stop_on_error():
     # Here `config` holds only what the command line says; the files are read strictly, by reprise.
     PLAN = Plan.load(config, lambda: partition_limits(workflow))
-except UserError as error:
-    stop(error)
-
-# The jobs are commands of their own, which read config/ again.
-if PLAN.project.config.ldc_wsj:
-    os.environ[LDC_WSJ] = PLAN.project.config.ldc_wsj
-
-TIER, RESULTS = PLAN.tier, PLAN.results
-
-if shutil.which("conda") is None and any(
-    "conda" in str(m).lower() for m in workflow.deployment_settings.deployment_method
-):
-    stop("--use-conda: no command 'conda' on this machine; omit the flag")
-
-
-def begin_run():
-    """Before the first job: a cluster, one run a clone, inputs that outputs can follow; then the time it may take."""
-    if not workflow.local_exec and shutil.which("sbatch") is None:
-        stop(
-            "profiles/slurm: no command 'sbatch' here; use the cluster's head node, or omit the profile"
+    methods = map(str, workflow.deployment_settings.deployment_method)
+    if shutil.which("conda") is None and any("conda" in m.lower() for m in methods):
+        raise UserError(
+            "--use-conda: no command 'conda' on this machine; omit the flag"
         )
-    try:
-        lock_clone(Path(".snakemake/reprise.lock"))
-        require_past(map(Path, (*PAGE, *WORDING, *REFERENCE, *PLAN.records)))
-    except (Held, UserError, OSError) as error:
-        stop(error)
-    # A closed terminal ends a run as SIGTERM does. Under nohup SIGHUP is ignored, and stays so.
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
-        signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
-    jobs = workflow.cores if workflow.local_exec else workflow.nodes
-    print(f"reprise: tier {TIER}: {PLAN.outlook(jobs)}", file=sys.stderr, flush=True)
+
+OUTPUTS, TIER, RESULTS = Outputs(PLAN.project), PLAN.tier, PLAN.results
+RECORD = RESULTS + "/runs/{id}/{replica}-{config_hash}.json"
+# The jobs are commands of their own, which read config/ again.
+os.environ.update({LDC_WSJ: PLAN.project.config.ldc_wsj or ""})
+
+
+def sources(paths):
+    """Mark files that exist as made by no job. What the command line names stays an output, for `--force`."""
+    settings = workflow.dag_settings
+    named = set(map(os.path.normpath, {*settings.targets, *settings.forcerun}))
+    return [
+        before_update(path) if path not in named and Path(path).exists() else path
+        for path in paths
+    ]
+
+
+def records(wildcards):
+    return sources(PLAN.records)
+
+
+def training_inputs(wildcards):
+    """Return what the training of a replica reads; to a record that stays as it is nothing counts as newer."""
+    inputs, record = PLAN.inputs(wildcards.id), RECORD.format_map(wildcards)
+    inputs["corpus"] = sources(inputs["corpus"])
+    settings = workflow.dag_settings
+    forced = settings.forcetargets or settings.forceall or record in settings.forcerun
+    keep = ancient if Path(record).exists() and not forced else str
+    return {name: list(map(keep, paths)) for name, paths in inputs.items()}
 
 
 def resources_of(kind):
-    """Memory (MB) and minutes of a kind of job."""
-    request = lambda wildcards, attempt: PLAN.request(
-        kind, attempt, wildcards.get("id", "")
-    )
-    return {
-        "mem_mb": lambda wildcards, attempt: request(wildcards, attempt).mem_mb,
-        "runtime": lambda wildcards, attempt: request(wildcards, attempt).runtime,
-    }
+    """Return memory (MB) and minutes of a kind of job."""
 
+    def request(part):
+        return lambda wildcards, attempt: getattr(
+            PLAN.request(kind, attempt, wildcards.get("id", "")), part
+        )
 
-def refuse_tier(wildcards):
-    raise UserError(
-        f"a file of the tier {wildcards.other}; write --config tier={wildcards.other}"
-    )
+    return {part: request(part) for part in ("mem_mb", "runtime")}

@@ -30,8 +30,6 @@ rule prepare:
         "logs/prepare/{corpus}.log",
     benchmark:
         "logs/benchmarks/prepare/{corpus}.tsv"
-    wildcard_constraints:
-        corpus=f"(?!({PLAN.existing_corpora()})$).+",
     conda:
         "../../envs/data.yaml"
     resources:

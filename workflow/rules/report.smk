@@ -1,57 +1,16 @@
 """From run records to what people read. Their code is an input: changing a plot draws it again and trains nothing."""
 
-COLLECTED = [
-    f"{RESULTS}/{name}"
-    for name in ("metrics.csv", "curves.csv.gz", "samples.jsonl", "metrics.json")
-]
-FIGURES = [
-    f"{RESULTS}/figures/{name}-{figure}.{kind}"
-    for name, paper in PLAN.project.papers.items()
-    for figure in paper.figures
-    for kind in ("svg", "png", "pdf")
-]
-TABLES = [
-    f"{RESULTS}/tables/{name}-{table}.{kind}"
-    for name, paper in PLAN.project.papers.items()
-    for table in paper.tables
-    for kind in ("csv", "md", "html")
-]
-CLAIMS = f"{RESULTS}/claims.json"
-# Other tiers say which of the committed verdicts of the tier paper are not theirs; it is read, never made for that.
-IN_FULL = sorted(Path("results/paper").glob("claims.json")) if TIER != "paper" else []
-# The code that their contents depend on, whole packages (as in dvc.yaml). Training is none of it.
-JUDGING = [
-    *(
-        path
-        for name in ("catalogue", "config", "data", "evaluation", "evidence", "records")
-        for path in sources(name)
-    ),
-    source("files.py"),
-    source("units.py"),
-]
-DRAWING = [*JUDGING, *sources("report")]
-# The page quotes the equations of the models' docstrings besides.
-PAGE = [*DRAWING, *sources("models")]
-# Titles, captions and reported numbers; the titles of datasets stand in config/config.yaml.
-WORDING = [
-    "config/config.yaml",
-    *(f"config/papers/{name}.yaml" for name in PLAN.project.papers),
-]
-REFERENCE = sorted(str(p) for p in Path("config/reference").glob("*.csv"))
-# One page for all tiers, from what lies under results/.
-REPORT = [*COLLECTED, CLAIMS, *FIGURES, *TABLES, "results/report.html"]
-
 
 rule collect:
     input:
-        records=PLAN.records,
-        code=JUDGING,
+        records=records,
+        code=OUTPUTS.judging,
     output:
-        COLLECTED,
+        OUTPUTS.collected,
     log:
         f"logs/{TIER}/collect.log",
     benchmark:
-        f"logs/benchmarks/{TIER}/collect.tsv"
+        f"benchmarks/{TIER}/collect.tsv"
     conda:
         "../../envs/report.yaml"
     resources:
@@ -66,15 +25,15 @@ rule collect:
 
 rule claims:
     input:
-        records=PLAN.records,
-        wording=WORDING,
-        code=JUDGING,
+        records=records,
+        wording=OUTPUTS.wording,
+        code=OUTPUTS.judging,
     output:
-        CLAIMS,
+        OUTPUTS.claims,
     log:
         f"logs/{TIER}/claims.log",
     benchmark:
-        f"logs/benchmarks/{TIER}/claims.tsv"
+        f"benchmarks/{TIER}/claims.tsv"
     conda:
         "../../envs/report.yaml"
     resources:
@@ -88,35 +47,29 @@ rule claims:
 
 
 # One job a paper: what takes long is to load what was collected, not to draw.
-for name, paper in PLAN.project.papers.items():
+for paper, entry in PLAN.project.papers.items():
 
     rule:
         name:
-            f"displays_{name.replace('-', '_')}"
+            f"displays_{paper.replace('-', '_')}"
         input:
-            COLLECTED,
-            CLAIMS,
-            IN_FULL,
-            wording=WORDING,
-            reference=REFERENCE,
-            code=DRAWING,
+            OUTPUTS.collected,
+            OUTPUTS.claims,
+            map(before_update, OUTPUTS.full_claims),
+            wording=OUTPUTS.wording,
+            reference=OUTPUTS.reference,
+            code=OUTPUTS.drawing,
         output:
-            [shown(name, figure, "figure", "svg") for figure in paper.figures],
             [
-                f"{RESULTS}/figures/{name}-{figure}.{kind}"
-                for figure in paper.figures
-                for kind in ("png", "pdf")
+                report(path, caption="../report/display.rst", **label)
+                for path, label in OUTPUTS.labels(paper)
             ],
-            [shown(name, table, "table", "html") for table in paper.tables],
-            [
-                f"{RESULTS}/tables/{name}-{table}.{kind}"
-                for table in paper.tables
-                for kind in ("csv", "md")
-            ],
+            OUTPUTS.displays(paper, "figures", ("png", "pdf")),
+            OUTPUTS.displays(paper, "tables", ("csv", "md")),
         log:
-            f"logs/{TIER}/displays/{name}.log",
+            f"logs/{TIER}/displays/{paper}.log",
         benchmark:
-            f"logs/benchmarks/{TIER}/displays/{name}.tsv"
+            f"benchmarks/{TIER}/displays/{paper}.tsv"
         # Seconds: on a cluster that is not worth a job, whose turn takes longer to come.
         localrule: True
         conda:
@@ -125,23 +78,22 @@ for name, paper in PLAN.project.papers.items():
             **resources_of("report"),
         params:
             tier=TIER,
-            title=paper.title,
-            names=[f"{name}-{display}" for display in (*paper.figures, *paper.tables)],
+            names=[f"{paper}-{key}" for key in (*entry.figures, *entry.tables)],
         message:
-            f"drawing the figures and writing the tables of {name}"
+            f"drawing the figures and writing the tables of {paper}"
         shell:
             "PYTHONPATH=src python -P -m reprise render --tier {params.tier} {params.names} > {log} 2>&1"
 
 
 rule page:
     input:
-        COLLECTED,
-        CLAIMS,
-        IN_FULL,
-        FIGURES,
-        TABLES,
-        wording=WORDING,
-        code=PAGE,
+        OUTPUTS.collected,
+        OUTPUTS.claims,
+        OUTPUTS.figures(),
+        OUTPUTS.tables(),
+        map(before_update, OUTPUTS.full_claims),
+        wording=OUTPUTS.wording,
+        code=OUTPUTS.paging,
     output:
         report(
             "results/report.html",
@@ -152,7 +104,7 @@ rule page:
     log:
         f"logs/{TIER}/report.log",
     benchmark:
-        f"logs/benchmarks/{TIER}/report.tsv"
+        f"benchmarks/{TIER}/report.tsv"
     conda:
         "../../envs/report.yaml"
     resources:

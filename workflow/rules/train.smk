@@ -6,8 +6,7 @@ Checkpoints are not outputs: Snakemake would delete them before it tries again.
 
 rule resolve:
     input:
-        "config/config.yaml",
-        [f"config/papers/{name}.yaml" for name in PLAN.project.papers],
+        OUTPUTS.wording,
     output:
         PLAN.configurations,
     log:
@@ -58,16 +57,13 @@ rule train_together:
 
 rule train:
     input:
-        unpack(lambda wildcards: PLAN.inputs(wildcards.id)),
+        unpack(training_inputs),
     output:
-        f"{RESULTS}/runs/{{id}}/{{replica}}-{{config_hash}}.json",
+        RECORD,
     log:
         f"logs/train/{TIER}/{{id}}/{{replica}}-{{config_hash}}.log",
     benchmark:
         f"logs/benchmarks/train/{TIER}/{{id}}/{{replica}}-{{config_hash}}.tsv"
-    wildcard_constraints:
-        # A record that exists is a source.
-        id=f"(?!({PLAN.existing_records()})$){EXPERIMENT}",
     conda:
         "../../envs/train.yaml"
     threads: 1

@@ -1,0 +1,89 @@
+"""What is made from run records, and what its contents depend on: data of a tier, figures, tables and the page."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from reprise.config.project import Project
+
+JUDGING = ("catalogue", "config", "data", "evaluation", "evidence", "files.py", "records", "units.py")
+"""Packages and modules that decide what is collected and judged (as in dvc.yaml). Training is none of them."""
+_CODE = {".py", ".j2", ".css", ".js", ".mplstyle"}
+
+
+class Outputs:
+    """The files that follow from the run records of a tier.
+
+    Args:
+        project: The checked configuration; its folder is the current one.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project, self.folder = project, f"results/{project.config.tier}"
+        names = ("metrics.csv", "curves.csv.gz", "samples.jsonl", "metrics.json")
+        self.collected = [f"{self.folder}/{name}" for name in names]
+        self.claims = f"{self.folder}/claims.json"
+        # Titles, captions and reported numbers; the titles of datasets stand in config/config.yaml.
+        self.wording = ["config/config.yaml", *(f"config/papers/{name}.yaml" for name in project.papers)]
+        self.reference = sorted(map(str, Path("config/reference").glob("*.csv")))
+        # Other tiers say which of the committed verdicts of the tier paper are not theirs.
+        self.full_claims = (
+            [] if project.config.tier == "paper" else sorted(map(str, Path("results/paper").glob("claims.json")))
+        )
+        self.judging = code_files(JUDGING)
+        self.drawing = [*self.judging, *code_files(["report"])]
+        # The page quotes the equations of the models' docstrings besides.
+        self.paging = [*self.drawing, *code_files(["models"])]
+
+    def displays(self, paper: str, kind: str, suffixes: Iterable[str]) -> list[str]:
+        """Return the files of a paper's displays.
+
+        Args:
+            paper: The paper's name.
+            kind: "figures" or "tables".
+            suffixes: The formats, for example "svg".
+        """
+        keys = getattr(self.project.papers[paper], kind)
+        return [f"{self.folder}/{kind}/{paper}-{key}.{suffix}" for key in keys for suffix in suffixes]
+
+    def figures(self) -> list[str]:
+        """Return the files of all figures."""
+        return [
+            path for paper in self.project.papers for path in self.displays(paper, "figures", ("svg", "png", "pdf"))
+        ]
+
+    def tables(self) -> list[str]:
+        """Return the files of all tables."""
+        return [path for name in self.project.papers for path in self.displays(name, "tables", ("csv", "md", "html"))]
+
+    def all(self) -> list[str]:
+        """Return every file of the tier, and the page of all tiers."""
+        return [*self.collected, self.claims, *self.figures(), *self.tables(), "results/report.html"]
+
+    def labels(self, paper: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the figures (SVG) and tables (HTML) of a paper, and how Snakemake's own report lists each.
+
+        Args:
+            paper: The paper's name.
+        """
+        entry = self.project.papers[paper]
+        for kind, suffix in (("figure", "svg"), ("table", "html")):
+            for key, display in getattr(entry, f"{kind}s").items():
+                # Snakemake makes the category the name of a link, which a colon would end.
+                yield (
+                    f"{self.folder}/{kind}s/{paper}-{key}.{suffix}",
+                    {
+                        "category": f"{entry.document} {entry.title}",
+                        "subcategory": f"{kind.capitalize()}s",
+                        "labels": {kind: display.title, "place": display.place},
+                    },
+                )
+
+
+def code_files(names: Iterable[str]) -> list[str]:
+    """Return the files of packages and modules: in a clone as they lie there, else where reprise is installed."""
+    package = Path(__file__).resolve().parent
+    files: list[Path] = []
+    for path in (package / name for name in names):
+        files += [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix in _CODE)
+    return [str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path) for path in files]
