@@ -6,6 +6,30 @@ from reprise.catalogue.loading import source_of
 from reprise.catalogue.wording import ByOption, Wording
 
 _NGRAMS = ("relative-ngram", "additive-ngram", "backoff-ngram", "kneser-ney")
+_SPLITS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What every record of a protocol can hold: metrics of splits, and metrics on curves over an axis."""
+
+    metrics: tuple[str, ...]
+    curves: tuple[str, ...]
+    axis: str
+    splits: tuple[str, ...] = _SPLITS
+
+    def knows(self, metric: str) -> bool:
+        """Tell whether it is a metric, or the point of a curve, "<metric>@<axis>=<number>"."""
+        name, at, place = metric.partition("@")
+        if not at:
+            return name in (*self.metrics, *self.curves)
+        axis, _, number = place.rpartition("=")
+        return name in self.curves and axis == self.axis and number.isdecimal()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything that may be named, for people."""
+        return *self.metrics, *(f"{name}@{self.axis}=<number>" for name in self.curves)
 
 
 @dataclass(frozen=True)
@@ -25,6 +49,8 @@ class Protocol:
     """Whether it trains torch modules of one's own, named by import path, and no others."""
     counted: tuple[str, ...] = ()
     """Splits whose numbers have no chance in them, of a protocol that has."""
+    measures: Measures | None = None
+    """What its records hold; None where only they can say it, because it depends on text or options."""
 
     @property
     def file(self) -> str:
@@ -35,6 +61,13 @@ class Protocol:
         return self.models != ("none",)
 
 
+_LOSSES = Measures(
+    ("cross_entropy", "perplexity", "source_entropy", "best_epoch", "epochs"),
+    curves=("cross_entropy", "next_learning_rate"),
+    axis="epoch",
+)
+"""Of language models that train by epochs with a learning rate for each."""
+
 _ROWS = {
     "corpus-facts": Protocol("corpus_facts:CorpusFacts", ("none",), gpu=False),
     "final-digit": Protocol("palindromes:FinalDigit", ("elman", "lstm"), "the last one of every palindrome"),
@@ -44,13 +77,17 @@ _ROWS = {
         "{length} of every window, all but its first; of a text that the model writes, all that it writes",
     ),
     "subsequence-sgd": Protocol(
-        "rntn:SubsequenceSGD", ("r-rntn", "m-rnn"), "all, but for the first of a text without sentences"
+        "rntn:SubsequenceSGD",
+        ("r-rntn", "m-rnn"),
+        "all, but for the first of a text without sentences",
+        measures=_LOSSES,
     ),
     "batched-sgd": Protocol(
         "gated:BatchedSGD",
         ("gru-lm", "lstm-lm"),
         "all, but for the first of a text without sentences; of the training text fewer than {batch_size} at its end "
         "are left out",
+        measures=_LOSSES,
     ),
     "line-epochs": Protocol("gso:LineEpochs", ("gso", "first-order", "mi-rnn"), "all but the first of every line"),
     "windows": Protocol(
@@ -75,6 +112,7 @@ _ROWS = {
         "all, but for the first of a text without sentences; of the training text fewer than {batch_size} at its end "
         "are left out",
         any_module=True,
+        measures=_LOSSES,
     ),
     "tagging": Protocol("tagging:Tagging", ("tagger",), "a tag for every one"),
     "sentence-labels": Protocol("tagging:SentenceLabels", ("sentence-classifier",), "a label for every sentence"),
@@ -82,7 +120,7 @@ _ROWS = {
     "recall": Protocol("recall:Recall", ("notes-rnn", "notes-gru", "notes-lstm"), "the name at the end of every text"),
     "random-jacobians": Protocol("recall:RandomJacobians", ("notes-rnn",), gpu=False),
     "error-surface": Protocol("error_surface:ErrorSurface", ("single-unit",), gpu=False, chance=False),
-    "window-sgd": Protocol("window:WindowSGD", ("window-lm",), "all"),
+    "window-sgd": Protocol("window:WindowSGD", ("window-lm",), "all", measures=_LOSSES),
 }
 PROTOCOLS = {name: replace(row, target=f"reprise.training.protocols.{row.target}") for name, row in _ROWS.items()}
 """`training: {protocol: …}` -> file and class in src/reprise/training/protocols/, and what is known of it."""

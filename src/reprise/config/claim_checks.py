@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from itertools import pairwise
 
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.claims import Claim
 from reprise.config.formula import evaluate, names_in, read_printed
-from reprise.config.schema import Paper
+from reprise.config.schema import Experiment, Paper
 from reprise.errors import UserError, require_known
 
 STATISTICS = {
@@ -97,6 +98,11 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
         for part in ("metric", "split"):
             if not getattr(term, part):
                 raise UserError(f"{where}.{part}: missing; say which {part} of the run records decides it")
+        experiment = paper.experiments[term.experiment.partition("@")[0]]
+        own = term.metric != claim.metric or term.split != claim.split
+        check_measured(experiment, term.metric, term.split, f"{where}.{key}" if own else where)
+        if claim.learned:
+            check_measured(experiment, claim.learned.metric, claim.learned.split, f"{where}.learned")
     for key in ("checks", "corrections"):
         for name in getattr(claim, key):
             require_known(name, paper.experiments, f"{where}.{key}", "experiment")
@@ -106,6 +112,20 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
         kind, _, name = claim.margin.origin.partition(" ")
         if kind in {"assumption", "deviation"}:
             require_known(name, getattr(paper, f"{kind}s"), f"{where}.margin.from", kind)
+
+
+def check_measured(experiment: Experiment, metric: str, split: str, where: str) -> None:
+    """Raises `UserError`, which begins with `where`, for a metric or a split that no record of the experiment has.
+
+    What only records can say, `verify` refuses. The number of parameters is a record's own.
+    """
+    protocol = experiment.training.protocol if experiment.training else ""
+    measures = PROTOCOLS[protocol].measures if protocol else None
+    if measures is None or (metric, split) == ("parameters", "model"):
+        return
+    if not measures.knows(metric):
+        require_known(metric, measures.names, f"{where}.metric", f"metric of the protocol {protocol} is called")
+    require_known(split, measures.splits, f"{where}.split", "split")
 
 
 def _check_sides(claim: Claim, where: str) -> None:

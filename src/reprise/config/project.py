@@ -64,6 +64,13 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
             there = ", ".join(sorted(p.stem for p in (root / PAPERS).glob("*.yaml")))
             raise UserError(f"{listed}: key papers: no file {file}; write it, or name one of {there}")
         papers[name], places[name] = read_paper(file)
+        for other, paper in papers.items():
+            # Parts of one document have its link.
+            if paper.document == papers[name].document and paper.link != papers[name].link:
+                raise UserError(
+                    f"{file}: key document: '{paper.document}' is that of {other}, whose link is another; "
+                    "write a number that is free"
+                )
         if papers[name].paper != name:
             raise UserError(f"{file}: key paper: says '{papers[name].paper}'; write '{name}', as the file is called")
     return Project(root, config, papers, places)

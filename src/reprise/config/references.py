@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import combinations
 
-from reprise.config.claim_checks import check_arithmetic, check_claims
+from reprise.config.claim_checks import check_arithmetic, check_claims, check_measured
 from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Experiment, Paper
 from reprise.errors import UserError, require_known
@@ -28,6 +28,8 @@ def check_references(paper: Paper, place: Place) -> None:
             if kind in origins:
                 require_known(name, origins[kind], where(*keys, "from"), kind)
     for key, assumption in paper.assumptions.items():
+        if not (assumption.alternatives or assumption.unrun):
+            raise UserError(f"{place('assumptions', key, 'unrun')}: missing; say why no alternative is run, or add one")
         for name, alternative in assumption.alternatives.items():
             _check_alternative(paper, alternative, place("assumptions", key, "alternatives", name))
     if paper.headline:
@@ -47,6 +49,7 @@ def _check_reported(experiment: Experiment, where: Place) -> None:
         if name in seen:
             raise UserError(f"{where('reported', str(i))}: '{' '.join(name)}' stands twice; keep one of the two")
         seen.add(name)
+        check_measured(experiment, *name, where("reported", str(i)))
         if reported.unit and "entropy" not in reported.metric:
             raise UserError(f"{where('reported', str(i), 'unit')}: '{reported.metric}' has no unit; remove it")
 

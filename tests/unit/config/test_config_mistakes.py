@@ -125,6 +125,7 @@ DIGITS = [
         ]
     ),
     ("kind: superiority", "kind: ordering\n    order: [rnn-t5, [lstm-t5, rnn-t5]]", "claims.D1.kind"),
+    ("    why: The usual one.\n    unrun: A test needs none.\n", "    why: One.\n", "assumptions.precision.unrun"),
     # alternatives
     *(
         (SOURCE, OTHER.format(f"{{{text}}}"), f"assumptions.weight-law.alternatives.other.{key}")
@@ -175,7 +176,34 @@ CONFIG = [
     ("", FILE.replace("{name: a.txt", "{member: b/c, name: a"), "datasets.synthetic.files.0"),
     ("", FILE + FILE.partition("\n")[2], "datasets.synthetic"),
 ]
-ROWS = [("papers/digits.yaml", *row) for row in DIGITS] + [("config.yaml", *row) for row in CONFIG]
+PERPLEXITY = "  s-rnn-4:\n    reported: [{metric: perplexity, split: test, value: 9, from: paper Table 1}]\n"
+LOW = "    tested: It is low\n    place: a\n    kind: threshold\n    split: test\n    metric: "
+LEVEL = "\n    level: {experiments: [s-rnn-4], at_most: 9}\n"
+WORDS = [
+    # what no record of the protocol has
+    ("  s-rnn-4:\n", PERPLEXITY.replace("perplexity", "perplexitty"), "experiments.s-rnn-4.reported.0.metric"),
+    ("  s-rnn-4:\n", PERPLEXITY.replace("test", "tets"), "experiments.s-rnn-4.reported.0.split"),
+    *(
+        ("\ntables:\n", f"\nclaims:\n  W1:\n{LOW}{metric}{LEVEL}\ntables:\n", f"claims.W1.{key}")
+        for metric, key in [
+            ("perplexity@epoch=2", "metric"),
+            ("cross_entropy@2", "metric"),
+            ("cross_entropi", "metric"),
+            ("perplexity\n    learned: {metric: perplexiti, split: test, below: 9, why: a}", "learned.metric"),
+        ]
+    ),
+    (
+        "\ntables:\n",
+        f"\nclaims:\n  W1:\n{LOW}perplexity{LEVEL}\ntables:\n".replace("split: test", "split: dev"),
+        "claims.W1.split",
+    ),
+    ('document: "001"', 'link: https://example.org\ndocument: "002"', "document"),
+]
+ROWS = [
+    *(("papers/digits.yaml", *row) for row in DIGITS),
+    *(("papers/words.yaml", *row) for row in WORDS),
+    *(("config.yaml", *row) for row in CONFIG),
+]
 
 
 @pytest.mark.parametrize(("file", "old", "new", "key"), ROWS, ids=[f"{row[3]}-{i}" for i, row in enumerate(ROWS)])
