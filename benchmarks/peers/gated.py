@@ -7,8 +7,8 @@ from torch.nn import functional
 
 from benchmarks.gated import Task
 from benchmarks.tasks import Implementation, numpy_of, weights_of, words_of
+from reprise.engines.clipping import clipping_factor
 from reprise.engines.gated.reference import share_of_one_word
-from reprise.engines.readable import clipped
 
 
 class Library(Implementation):
@@ -38,7 +38,7 @@ class Library(Implementation):
         loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
         share = share_of_one_word("sum-steps", *x.shape)
         gradients = torch.autograd.grad(loss * share, self.trained)
-        step = clipped(self.task.learning_rate, self.task.clip_norm, gradients)
+        step = self.task.learning_rate * clipping_factor(gradients, self.task.clip_norm, by_rows=True)
         with torch.no_grad():
             for parameter, gradient in zip(self.trained, gradients, strict=True):
                 parameter.sub_(gradient, alpha=step)

@@ -12,7 +12,7 @@ from torch import nn
 
 from reprise.checks import Finding
 from reprise.data.corpus import Split
-from reprise.engines.optimisers import clip_by_global_norm
+from reprise.engines.clipping import clip_gradients
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import Relative
 from reprise.units import bits, perplexity
@@ -95,7 +95,7 @@ def norm_clipping() -> Iterator[Finding]:
         for parameter in parameters:
             parameter.grad = scale * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
         g = torch.cat([p.grad.flatten().clone() for p in parameters])
-        clip_by_global_norm(parameters, threshold)
+        clip_gradients(parameters, threshold)
         clipped = torch.cat([p.grad.flatten() for p in parameters])
         above = max(0.0, clipped.norm().item() - threshold)
         turned = abs(1 - torch.nn.functional.cosine_similarity(g, clipped, dim=0).item())

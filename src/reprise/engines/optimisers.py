@@ -1,4 +1,4 @@
-"""RMSProp as Keras and TensorFlow 1.x compute it, and the clipping of gradients by their common norm.
+"""RMSProp as Keras and TensorFlow 1.x compute it.
 
     s = decay s + (1 - decay) g^2        p = p - rate g / (sqrt(s + inside) + epsilon)
 
@@ -46,15 +46,3 @@ class RMSProp:
     def load_state_dict(self, state: Iterable[Tensor]) -> None:
         for mine, theirs in zip(self.mean_squares, state, strict=True):
             mine.copy_(theirs)
-
-
-@torch.no_grad()
-def clip_by_global_norm(parameters: Iterable[nn.Parameter], clip_norm: float) -> float:
-    """Shortens all gradients by one factor where their common norm is above `clip_norm`; returns that norm."""
-    gradients = [p.grad for p in parameters]
-    norms = torch.stack([torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients])
-    norm = torch.linalg.vector_norm(norms).item()
-    if norm > clip_norm:
-        for g in gradients:
-            g.mul_(clip_norm / norm)
-    return norm

@@ -1,11 +1,13 @@
 """The readable model as an engine, which the fast engines are held to: autograd, on its device and in its dtype."""
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from reprise.engines.clipping import clipping_factor
 
 
 class Readable:
@@ -42,7 +44,7 @@ class ReadableEngine(Readable):
         """Make one SGD step on the scalar `loss`; with `clip_norm` the norm of the whole gradient is clipped to it."""
         parameters = list(self.model.parameters())
         gradients = torch.autograd.grad(loss, parameters)
-        step = rate if clip_norm is None else clipped(rate, clip_norm, gradients)
+        step = rate if clip_norm is None else rate * clipping_factor(gradients, clip_norm, by_rows=True)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 parameter.sub_(gradient, alpha=step)
@@ -59,17 +61,6 @@ class ReadableEngine(Readable):
 def nats_of(outputs: Mapping[str, Tensor]) -> float:
     """Return the loss in nats among the outputs of a batch."""
     return float(outputs["nats"])
-
-
-def clipped(learning_rate: float, clip_norm: float, gradients: Iterable[Tensor]) -> float:
-    """The learning rate for gradients that are shortened to `clip_norm` if their common norm is longer.
-
-    Rows first, then their norms in float64: torch's float32 norm of a tensor of millions is wrong in the fourth digit,
-    and every parameter's step with it.
-    """
-    rows = [torch.linalg.vector_norm(gradient, dim=-1).flatten() for gradient in gradients]
-    norm = torch.linalg.vector_norm(torch.cat(rows), dtype=torch.float64).item()
-    return learning_rate * clip_norm / norm if norm > clip_norm else learning_rate
 
 
 def by_name(state: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Tensor]:

@@ -19,7 +19,7 @@ from reprise.catalogue.loading import load
 from reprise.catalogue.models import MODELS, ModelRefused, find_model
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
-from reprise.engines.optimisers import clip_by_global_norm
+from reprise.engines.clipping import clip_gradients
 from reprise.engines.stack import Member, Stack, join, result_of
 from reprise.errors import UserError, beyond_memory
 from reprise.files import canonical_json
@@ -249,8 +249,8 @@ class Learner(Training):
         raise NotImplementedError
 
     def clip(self) -> None:
-        """Shortens the gradients to the configured norm."""
-        clip_by_global_norm(self.model.parameters(), self.options["clip_norm"])
+        """Shorten the gradients to the configured norm."""
+        clip_gradients(self.model.parameters(), self.options["clip_norm"])
 
     def readable(self) -> nn.Module:
         """The readable model with the parameters as they are now."""

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from reprise.engines.clipping import clipping_factor
 from reprise.engines.gated.reference import share_of_one_word
 from reprise.engines.gemm import Linear, linear_for
-from reprise.engines.readable import clipped, take_state
+from reprise.engines.readable import take_state
 from reprise.models.gated import GRU, GatedLanguageModel, Masks, State
 
 # Logits that are turned into derivatives at a time, so that every pass but the first finds them in the caches.
@@ -75,7 +76,7 @@ class GroupedEngine:
             (self.W_o_T, None, dW_o),
             (self.b_o, None, db_o),
         ]
-        step = clipped(learning_rate, clip_norm, (gradient for _, _, gradient in gradients))
+        step = learning_rate * clipping_factor((g for _, _, g in gradients), clip_norm, by_rows=True)
         for parameter, rows, gradient in gradients:
             if rows is None:
                 parameter.sub_(gradient, alpha=step)

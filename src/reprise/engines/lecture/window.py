@@ -8,8 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.choice import Choice
+from reprise.engines.clipping import clipping_factor
 from reprise.engines.gemm import linear_for
-from reprise.engines.readable import ReadableEngine, clipped, nats_of
+from reprise.engines.readable import ReadableEngine, nats_of
 from reprise.models.window import WindowModel
 
 
@@ -77,7 +78,7 @@ class HandEngine(ReferenceEngine):
         dE = dx.new_zeros(len(words), self.model.embedding).index_add_(0, at.flatten(), dx.view(x.numel(), -1))
         dW, dW1 = (self.linear(left.T, right.T, None) for left, right in ((dlogits, z), (da, inputs)))
         gradients = dW, dW1, dE, da.sum(0), dlogits.sum(0)
-        step = clipped(learning_rate, clip_norm, gradients)
+        step = learning_rate * clipping_factor(gradients, clip_norm, by_rows=True)
         for parameter, gradient in zip((self.W, self.W1, None, self.b1, self.b3), gradients, strict=True):
             if parameter is not None:
                 parameter.sub_(gradient, alpha=step)

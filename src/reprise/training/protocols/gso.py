@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from reprise import counters
+from reprise.engines.clipping import clip_gradients
 from reprise.engines.gso import choose
 from reprise.engines.gso.packing import PackedBatch, by_length, pack
-from reprise.engines.readable import clipped
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
 from reprise.records.record import Outcome, metric
@@ -80,12 +80,9 @@ class LineEpochs(BatchEpochs):
         return self.kernel.train(batch, reduction)
 
     def clip(self) -> None:
-        """As configured, where a norm of 0 is none."""
+        """Shorten the gradients to the configured norm; 0 is none."""
         if self.options["clip_norm"]:
-            gradients = [parameter.grad for parameter in self.model.parameters()]
-            factor = clipped(1.0, self.options["clip_norm"], gradients)
-            for gradient in gradients:
-                gradient.mul_(factor)
+            clip_gradients(self.model.parameters(), self.options["clip_norm"], by_rows=True)
 
     def open(self, part: str) -> None:
         super().open(part)
