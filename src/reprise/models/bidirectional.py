@@ -1,5 +1,7 @@
-"""Deep bidirectional recurrent networks that classify every word of a sentence: document 003, section 2.5, after Irsoy
-and Cardie. "->" reads from left to right and "<-" from right to left, L layers of each:
+"""Deep bidirectional recurrent networks that classify every word of a sentence.
+
+Document 003, section 2.5, after Irsoy and Cardie. "->" reads from left to right and "<-" from right to left, with
+L layers of each:
 
     h->_t^(i) = f(W->^(i) h_t^(i-1) + V->^(i) h->_{t-1}^(i) + b->^(i))        (17), (20)
     h<-_t^(i) = f(W<-^(i) h_t^(i-1) + V<-^(i) h<-_{t+1}^(i) + b<-^(i))        (18), (21)
@@ -7,7 +9,7 @@ and Cardie. "->" reads from left to right and "<-" from right to left, L layers 
 
 h_t^(0) is x_t, the vector of the word, and g the softmax over the classes. Where the notes slip:
 
-* (19) is said to predict the next word. A network that has read the sentence from both ends has read the next word;
+* The notes let (19) predict the next word. A network that has read the sentence from both ends has read the next word;
   what it can predict is the class of the word at t.
 * (20) and (21) print h_t^(i-1) without a direction. By the text and Figure 9 it is both, [h->_t; h<-_t], as in (22);
   read with an arrow, each direction's layers would be a network of their own up to the output (`lower_layer` "own").
@@ -31,15 +33,15 @@ class Reading(nn.Module):
         self.f, self.backwards = _ACTIVATIONS[activation], backwards
 
     def forward(self, x: Tensor, present: Tensor) -> Tensor:
-        """Inputs (T, B, inputs) -> states (T, B, H), zero where `present`, (T, B, 1), is 0.
+        """Compute states (T, B, H) of inputs (T, B, inputs), zero where `present`, (T, B, 1), is 0.
 
         Sentences are padded at their ends, so that reading backwards starts from zero at each one's last word.
         """
         h = x.new_zeros(x.shape[1], len(self.b))
         steps = list(zip((x @ self.W.T + self.b).unbind(), present.unbind(), strict=True))  # (B, H) and (B, 1) each
         states = []
-        for Wx_b, there in reversed(steps) if self.backwards else steps:
-            h = self.f(torch.addmm(Wx_b, h, self.V.T)) * there
+        for Wx_b, is_word in reversed(steps) if self.backwards else steps:
+            h = self.f(torch.addmm(Wx_b, h, self.V.T)) * is_word
             states.append(h)
         return torch.stack(states[::-1] if self.backwards else states)
 
@@ -71,18 +73,23 @@ class DeepBidirectional(nn.Module):
         self.left = nn.ModuleList(Reading(n, hidden_size, activation, True) for n in sizes if self.both)  # <-
 
     def states(self, words: Tensor, present: Tensor) -> Tensor:
-        """Words (T, B), padded where `present` (T, B) is false -> h_t^(L) (T, B, H), or (T, B, 2 H) of both."""
-        there = present[:, :, None].to(self.x.dtype)
+        """Compute h_t^(L) (T, B, H), or (T, B, 2 H) of both directions.
+
+        Args:
+            words: (T, B) int64.
+            present: (T, B), false where a sentence is padded.
+        """
+        is_word = present[:, :, None].to(self.x.dtype)
         h = functional.embedding(words, self.x)  # (T, B, d)
         if not self.both:
             for right in self.right:
-                h = right(h, there)
+                h = right(h, is_word)
             return h
         h_right = h_left = h
         for right, left in zip(self.right, self.left, strict=True):
             if self.lower_layer == "both" and right is not self.right[0]:
                 h_right = h_left = torch.cat([h_right, h_left], 2)  # (T, B, 2 H)
-            h_right, h_left = right(h_right, there), left(h_left, there)  # (T, B, H) each   (20), (21)
+            h_right, h_left = right(h_right, is_word), left(h_left, is_word)  # (T, B, H) each   (20), (21)
         return torch.cat([h_right, h_left], 2)
 
 
@@ -95,10 +102,10 @@ class Tagger(nn.Module):
         declare(self, U=(classes, self.network.width), c=(classes,))
 
     def forward(self, words: Tensor, present: Tensor) -> Tensor:
-        """Words (T, B) -> logits (T, B, K); those of padding mean nothing."""
+        """Compute logits (T, B, K) of words (T, B); those of padding mean nothing."""
         return self.network.states(words, present) @ self.U.T + self.c  # (22)
 
 
 def initialise(model: nn.Module, generator: torch.Generator) -> None:
-    """Matrices are normal."""
+    """Draw matrices and vectors from normal laws, see `initialise_by_columns`."""
     initialise_by_columns(model, generator, vectors=("network.x",))

@@ -18,7 +18,7 @@ State = tuple[tuple[Tensor, Tensor], ...]
 
 
 class DeepLSTM(nn.Module):
-    """Layer l reads z(t), the one-hot symbol x(t) for l = 1 and h(t) of layer l - 1 above it:
+    """LSTM layers, of which layer l reads z(t), the symbol x(t) for l = 1 and h(t) of layer l - 1 for the others.
 
     i = sigma(W_i z + U_i h(t-1) + b_i)             o = sigma(W_o z + U_o h(t-1) + b_o)
     f = sigma(W_f z + U_f h(t-1) + b_f + beta)      g = phi(W_g z + U_g h(t-1) + b_g)
@@ -49,21 +49,21 @@ class DeepLSTM(nn.Module):
         self.layers = layers
 
     def layer(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
-        """W (4n, d) on what layer 1, 2, … reads, U (4n, n) on its own state, b (4n,): gates in the order i, f, o, g."""
+        """Return W (4n, d), U (4n, n) and b (4n,) of a layer, counted from 1; gates in the order i, f, o, g."""
         return tuple(getattr(self, f"{name}_{number}") for name in "WUb")
 
     def initial_state(self, batch: int) -> State:
-        """Zeros."""
+        """Return zeros."""
         return tuple((self.b_out.new_zeros(batch, self.hidden),) * 2 for _ in range(self.layers))
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """Symbols x (T, B) -> logits p(1) … p(T) of the next symbols, (T, B, V), and the last state."""
+        """Compute logits p(1) … p(T) of the next symbols, (T, B, V), and the last state from symbols x (T, B)."""
         after, below = [], None
-        for number, (h, c) in enumerate(state, start=1):
+        for number, state_0 in enumerate(state, start=1):
             W, U, b = self.layer(number)
             # W x(t) with a one-hot x(t) is a column of W: all T of them are looked up at once.
             Wz = (W.t()[x] if below is None else below @ W.t()) + b  # (T, B, 4n)
-            states = []
+            (h, c), states = state_0, []
             for Wz_t in Wz.unbind():
                 h, c = self.step(Wz_t, h, c, U)
                 states.append(h)
@@ -72,7 +72,7 @@ class DeepLSTM(nn.Module):
         return below @ self.W_out.t() + self.b_out, tuple(after)
 
     def step(self, Wz: Tensor, h: Tensor, c: Tensor, U: Tensor) -> tuple[Tensor, Tensor]:
-        """h(t), c(t) from W z(t) + b (B, 4n), h(t-1) and c(t-1), (B, n) each."""
+        """Compute h(t) and c(t) from W z(t) + b (B, 4n), h(t-1) and c(t-1), (B, n) each."""
         phi = ACTIVATIONS[self.activation]
         i, f, o, g = (Wz + h @ U.t()).chunk(4, dim=1)
         c = torch.sigmoid(f + self.forget_bias) * c + torch.sigmoid(i) * phi(g)
@@ -81,7 +81,7 @@ class DeepLSTM(nn.Module):
 
 @torch.no_grad()
 def initialise(model: DeepLSTM, generator: torch.Generator) -> None:
-    """Draws W and U of each layer by `kernel_law` and W_out by `output_law`; every bias starts at zero.
+    """Draw W and U of each layer by `kernel_law` and W_out by `output_law`; every bias starts at zero.
 
     glorot-uniform: U(-a, a) with a = sqrt(6 / (fan in + fan out)). TensorFlow 1.4 takes it where no law is given, and
     keeps W and U of a layer in one matrix of d + n inputs and 4n outputs. fan-in-truncated-normal: as in part 1,

@@ -1,5 +1,7 @@
-"""GRU and LSTM language models, and their restricted tensor networks r-GRU and r-LSTM: Salle and Villavicencio,
-"Restricted Recurrent Neural Tensor Networks" (ACL 2018), section 3; sizes and training in section 4.
+"""GRU and LSTM language models, and their restricted tensor networks r-GRU and r-LSTM.
+
+Salle and Villavicencio, "Restricted Recurrent Neural Tensor Networks" (ACL 2018), section 3; sizes and training in
+section 4.
 
 The input x_t is the embedding of a word, E[w_t]. In the r-GRU and the r-LSTM the candidate's matrix and bias are those
 of the word, by f (5) or f_mod (16); with K = 1 matrix these are the ordinary GRU and LSTM. Every gate has one bias, as
@@ -47,13 +49,13 @@ class GatedLanguageModel(nn.Module):
     matrix_index = RNTN.matrix_index  # f(w) - 1 (5) or f_mod(w) (16)
 
     def initial_state(self, batch: int) -> State:
-        """Zeros, (B, H) each."""
+        """Return zeros, (B, H) each."""
         return tuple(self.E.new_zeros(batch, self.hidden) for _ in range(self.states))
 
     def read(self, words: Tensor, masks: Masks | None) -> Iterator[tuple[Tensor, ...]]:
-        """Of words (T, B), step by step, what does not depend on h.
+        """Yield what does not depend on h, step by step, of words (T, B).
 
-        W x_t + b of each gate and, last, of the candidate, (B, H) each; and the candidate's U^k, (B, H, H), or
+        That is W x_t + b of each gate and, last, of the candidate, (B, H) each; and the candidate's U^k, (B, H, H), or
         (1, H, H) where all words have one.
         """
         x, (own, b) = self.embedded(words, masks), self.own(words)
@@ -63,24 +65,24 @@ class GatedLanguageModel(nn.Module):
         return zip(*inputs, own, strict=True)
 
     def embedded(self, words: Tensor, masks: Masks | None) -> Tensor:
-        """Words (T, B) -> (T, B, E)."""
+        """Look up the embeddings (T, B, E) of words (T, B)."""
         return self.E[words] if masks is None else self.E[words] * masks[0]
 
     def own(self, words: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
-        """The candidate's U^k of each step, as `read` gives it, and b^k (T, B, H)."""
+        """Return the candidate's U^k of each step, as `read` gives it, and b^k (T, B, H)."""
         k, (U, b) = self.matrix_index(words), (getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
         # one gather for all steps: the gradient of a gather is a tensor of K matrices each time
         own = U[k] if self.matrices > 1 else U.expand(len(words), *U.shape)
         return own.unbind(), b[k]
 
     def logits(self, h: list[Tensor], masks: Masks | None) -> Tensor:
-        """h_1 .. h_T, each (B, H) -> W_o h_t + b_o, (T, B, V)   (2)."""
+        """Compute W_o h_t + b_o, (T, B, V), of h_1 .. h_T, each (B, H)   (2)."""
         softmax_input = torch.stack(h) if masks is None else torch.stack(h) * masks[1]
         return softmax_input @ self.W_o.T + self.b_o
 
 
 class GRU(GatedLanguageModel):
-    """The GRU (K = 1) and the r-GRU:
+    """The GRU (K = 1) and the r-GRU.
 
     r_t  = sigma(W_hr x_t + U_hr h_{t-1} + b_hr)                  (6)
     z_t  = sigma(W_hz x_t + U_hz h_{t-1} + b_hz)                  (7)
@@ -94,7 +96,7 @@ class GRU(GatedLanguageModel):
     gates, candidate, states = ("r", "z"), "h", 1
 
     def forward(self, words: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
-        """Reads words (T, B) from state (h,), h (B, H): logits of the next words (T, B, V), last state.
+        """Read words (T, B) from state (h,), h (B, H): logits of the next words (T, B, V), last state.
 
         `masks`, (T, B, E) and (T, B, H), multiply the embeddings and the softmax input: dropout on all non-recurrent
         connections, with its scale in the masks (section 4).
@@ -110,7 +112,7 @@ class GRU(GatedLanguageModel):
 
 
 class LSTM(GatedLanguageModel):
-    """The LSTM (K = 1) and the r-LSTM:
+    """The LSTM (K = 1) and the r-LSTM.
 
     f_t  = sigma(W_hf x_t + U_hf h_{t-1} + b_hf)                  (10)
     i_t  = sigma(W_hi x_t + U_hi h_{t-1} + b_hi)                  (11)
@@ -124,7 +126,7 @@ class LSTM(GatedLanguageModel):
     gates, candidate, states = ("f", "i", "o"), "c", 2
 
     def forward(self, words: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
-        """As `GRU.forward`; the state is (h, c), (B, H) each."""
+        """Read words as `GRU.forward`; the state is (h, c), (B, H) each."""
         (h, c), states = state, []
         for x_f, x_i, x_o, x_c, U_hc in self.read(words, masks):  # x_f = W_hf x_t + b_hf
             f = torch.sigmoid(x_f + h @ self.U_hf.T)  # (B, H)   (10)
@@ -138,11 +140,11 @@ class LSTM(GatedLanguageModel):
 
 
 def each_by_its_own(U: Tensor, h: Tensor) -> Tensor:
-    """U_b h_b for matrices U (B, H, H) and rows h (B, H); with one matrix (1, H, H) it is that of all rows."""
+    """Compute U_b h_b for matrices U (B, H, H) and rows h (B, H); with one matrix (1, H, H) it is that of all rows."""
     return h @ U[0].T if len(U) == 1 else torch.bmm(U, h.unsqueeze(2)).squeeze(2)
 
 
 def initialise(model: GatedLanguageModel, weight_range: float, generator: torch.Generator) -> None:
-    """Draws all parameters from U(-weight_range, weight_range), in the order of their registration (section 4)."""
+    """Draw all parameters from U(-weight_range, weight_range), in the order of their registration (section 4)."""
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -weight_range, weight_range, generator=generator)

@@ -1,5 +1,6 @@
-"""The general second-order RNN of Maupomé and Meurs, "Language Modeling with a General Second-Order RNN" (LREC 2020),
-and the two networks that its Table 1 compares it with.
+"""The general second-order RNN, and the two networks that its Table 1 compares it with.
+
+Maupomé and Meurs, "Language Modeling with a General Second-Order RNN" (LREC 2020):
 
     h_t = phi(A(B x_t * C h_{t-1}) + D x_t + E h_{t-1} + f)       (9)
     h_0 = 0                                                       (1)
@@ -19,12 +20,12 @@ Term = Tensor | float  # 0.0 stands for a term that the model does not have
 
 
 def column(W: Tensor | None, x: Tensor) -> Term:
-    """W x for one-hot x: W (n, V), symbols x (...) -> (..., n); 0.0 without W."""
+    """Compute W x for one-hot x: W (n, V), symbols x (...) -> (..., n); 0.0 without W."""
     return 0.0 if W is None else W.T[x]
 
 
 def times(W: Tensor | None, h: Tensor) -> Term:
-    """W h for every row of h: W (n, H), h (B, H) -> (B, n); 0.0 without W."""
+    """Compute W h for every row of h: W (n, H), h (B, H) -> (B, n); 0.0 without W."""
     return 0.0 if W is None else h @ W.T
 
 
@@ -32,7 +33,10 @@ ACTIVATIONS = {"tanh": torch.tanh, "identity": torch.positive}
 
 
 class Recurrence(nn.Module):
-    """h_t = f(h_{t-1}, x_t)   (2). A model gives the terms that depend on the symbols alone, and its equation."""
+    """The recurrence h_t = f(h_{t-1}, x_t)   (2).
+
+    A model gives the terms that depend on the symbols alone, and its equation.
+    """
 
     def __init__(self, vocabulary: int, hidden: int, activation: str) -> None:
         super().__init__()
@@ -42,19 +46,19 @@ class Recurrence(nn.Module):
         return ACTIVATIONS[self.activation](z)
 
     def inputs(self, x: Tensor) -> tuple[Term, ...]:
-        """The terms of the symbols x (...) alone, each (..., n)."""
+        """Compute the terms of the symbols x (...) alone, each (..., n)."""
         raise NotImplementedError
 
     def transition(self, h: Tensor, *inputs: Term) -> Tensor:
-        """h_{t-1} (B, H) and `inputs(x_t)` -> h_t (B, H)."""
+        """Compute h_t (B, H) from h_{t-1} (B, H) and `inputs(x_t)`."""
         raise NotImplementedError
 
     def step(self, x: Tensor, h: Tensor) -> Tensor:
-        """Symbols x_t (B,) and h_{t-1} (B, H) -> h_t (B, H)."""
+        """Compute h_t (B, H) from symbols x_t (B,) and h_{t-1} (B, H)."""
         return self.transition(h, *self.inputs(x))
 
     def states(self, x: Tensor, h_0: Tensor | None = None) -> Tensor:
-        """Symbols x (T, B), T >= 1 -> h_1 .. h_T (T, B, H); `h_0` (B, H) is 0 where it is not given (1)."""
+        """Compute h_1 .. h_T (T, B, H) of symbols x (T, B), T >= 1; `h_0` (B, H) is 0 by default (1)."""
         h = next(self.parameters()).new_zeros(x.shape[1], self.hidden) if h_0 is None else h_0
         # looked up for all steps at once and unbound: the gradient of an index is a whole tensor at every step
         columns = [term.unbind() if isinstance(term, Tensor) else repeat(term, len(x)) for term in self.inputs(x)]
@@ -72,16 +76,16 @@ class SymbolModel(Recurrence):
         declare(self, V=(self.vocabulary, self.hidden), c=(self.vocabulary,))
 
     def logits(self, h: Tensor) -> Tensor:
-        """V h + c: h (..., H) -> (..., V)."""
+        """Compute V h + c (..., V) of h (..., H)."""
         return h @ self.V.T + self.c
 
     def forward(self, x: Tensor, h_0: Tensor | None = None) -> Tensor:
-        """Symbols x (T, B) -> logits of the symbols after each of them (T, B, V)."""
+        """Compute the logits (T, B, V) of the symbol after each of the symbols x (T, B)."""
         return self.logits(self.states(x, h_0))
 
 
 class GSO(SymbolModel):
-    """h_t = phi(A(B x_t * C h_{t-1}) + D x_t + E h_{t-1} + f)   (9)
+    """The GSO network: h_t = phi(A(B x_t * C h_{t-1}) + D x_t + E h_{t-1} + f)   (9).
 
     A (h, m), B (m, V), C (m, h), D (h, V), E (h, h), f (h); `second_order` is m, the paper's |m_t|. Without
     `input_term` there is no D, without `recurrent_term` no E; without E it is the mRNN (6).
@@ -106,7 +110,7 @@ class GSO(SymbolModel):
         self.register_output()
 
     def inputs(self, x: Tensor) -> tuple[Term, Term]:
-        """B x (..., m) and D x (..., h)."""
+        """Compute B x (..., m) and D x (..., h)."""
         return column(self.B, x), column(self.D, x)
 
     def transition(self, h: Tensor, Bx: Term, Dx: Term) -> Tensor:
@@ -115,7 +119,7 @@ class GSO(SymbolModel):
 
 
 class FirstOrder(SymbolModel):
-    """h_t = phi(U x_t + W h_{t-1} + b)   (3)
+    """The first-order RNN: h_t = phi(U x_t + W h_{t-1} + b)   (3).
 
     U (h, V), W (h, h), b (h).
     """
@@ -127,7 +131,7 @@ class FirstOrder(SymbolModel):
         self.register_output()
 
     def inputs(self, x: Tensor) -> tuple[Term]:
-        """U x (..., h)."""
+        """Compute U x (..., h)."""
         return (column(self.U, x),)
 
     def transition(self, h: Tensor, Ux: Term) -> Tensor:
@@ -151,7 +155,7 @@ class MultiplicativeIntegration(SymbolModel):
         self.register_output()
 
     def inputs(self, x: Tensor) -> tuple[Term]:
-        """U x (..., h)."""
+        """Compute U x (..., h)."""
         return (column(self.U, x),)
 
     def transition(self, h: Tensor, Ux: Term) -> Tensor:

@@ -1,5 +1,4 @@
-"""How the models of document 000 start, which the paper does not state: every choice here is an assumption of
-config/papers/gso.yaml.
+"""How the models of document 000 start: the paper does not say, each choice is an assumption of its YAML file.
 
 Matrices between states (A, C, E, W) are orthogonal, as in Krause et al. (2016), or Glorot-uniform; B, D, U and the
 output V are Glorot-uniform, c is 0. f (b in the models it is compared with) is 0 or normal: without D a zero f makes

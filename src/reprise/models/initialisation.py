@@ -11,15 +11,16 @@ _STD_CUT_AT_TWO = 0.87962566103423978
 
 
 def declare(model: nn.Module, **shapes: tuple[int, ...] | None) -> None:
-    """Registers parameters of these names and shapes, zero, in this order; None stands for one that is not there."""
+    """Register parameters of these names and shapes, zero, in this order; None stands for a missing one."""
     for name, shape in shapes.items():
         model.register_parameter(name, None if shape is None else nn.Parameter(torch.zeros(shape)))
 
 
 @torch.no_grad()
 def initialise_by_fan_in(model: nn.Module, generator: torch.Generator) -> None:
-    """Draws each parameter from a normal law of deviation 1/sqrt(fan-in), cut at two deviations; `model.fan_in()` gives
-    the inputs of one unit, None where a parameter starts at zero.
+    """Draw each parameter from a normal law of deviation 1/sqrt(fan-in), cut at two deviations.
+
+    `model.fan_in()` gives the inputs of one unit, None where a parameter starts at zero.
 
     Source: TensorFlow's `variance_scaling_initializer()` with its defaults (scale 1, fan-in, normal), which the author
     of document 002 used in December 2017. `weight_law` ending in "-corrected" widens the law so that the cut one has
@@ -44,10 +45,10 @@ def initialise_by_columns(
     uniform: bool = False,
     zero: Container[str] = (),
 ) -> None:
-    """Word vectors, called `vectors`, from N(0, 0.1^2); matrices of n columns from N(0, 1 / n), or if `uniform` from
-    U(-r, r), r = 1 / sqrt(n); biases and `zero` are zero. In the order of registration.
+    """Draw the parameters of document 003's models, in the order of their registration.
 
-    Document 003 gives no law; these are ours.
+    Word vectors, called `vectors`, are from N(0, 0.1^2); matrices of n columns from N(0, 1 / n), or if `uniform` from
+    U(-r, r), r = 1 / sqrt(n); biases and `zero` are zero. Document 003 gives no law; these are ours.
     """
     for name, parameter in model.named_parameters():
         r = parameter.shape[-1] ** -0.5
@@ -62,7 +63,7 @@ def initialise_by_columns(
 
 
 def truncated_normal(shape: torch.Size, generator: torch.Generator) -> Tensor:
-    """Standard normal numbers, each drawn again until it lies within (-2, 2)."""
+    """Draw standard normal numbers, each again until it lies within (-2, 2)."""
     numbers = torch.randn(shape, generator=generator)
     while True:
         outside = numbers.abs() >= 2

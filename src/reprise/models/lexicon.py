@@ -28,7 +28,7 @@ class Sparse:
 
     @property
     def rows(self) -> np.ndarray:
-        """(ones,) int64: the row of each one."""
+        """Return the row of each one, (ones,) int64."""
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
     def row(self, number: int) -> np.ndarray:

@@ -1,5 +1,7 @@
-"""Log-Linear RNNs and the softmax RNN that they are compared with: Dymetman and Xiao, "Log-Linear RNNs: Towards
-Recurrent Neural Networks with Flexible Prior Knowledge" (arXiv:1607.02467v2), sections 2.3, 2.4 and 5.3.
+"""Log-Linear RNNs and the softmax RNN that they are compared with.
+
+Dymetman and Xiao, "Log-Linear RNNs: Towards Recurrent Neural Networks with Flexible Prior Knowledge"
+(arXiv:1607.02467v2), sections 2.3, 2.4 and 5.3.
 
 psi(x) and phi(x) are vectors of boolean features of the type x, b(x) its background. With one-hot vectors for both and
 a background of one, (13) is the softmax of a_t (section 2.4): the paper's baseline is a choice of options here, no
@@ -20,8 +22,9 @@ State = tuple[tuple[Tensor, Tensor], ...]
 
 
 class LogLinearRNN(nn.Module):
-    """The model of equations 11 to 13. f embeds psi(x_t), linearly and without bias, and passes it through LSTM layers
-    as Keras 1 has them:
+    """The model of equations 11 to 13.
+
+    f embeds psi(x_t), linearly and without bias, and passes it through LSTM layers as Keras 1 has them:
 
     h_t = f(psi(x_t), h_{t-1})                                    (11)
     a_t = g(h_t) = W_a h_t + b_a                                  (12)
@@ -68,20 +71,20 @@ class LogLinearRNN(nn.Module):
         declare(self, W_a=(self.phi_rows.columns, H), b_a=(self.phi_rows.columns,))
 
     def of_layer(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
-        """W, U and b of an LSTM layer, counted from 1."""
+        """Return W, U and b of an LSTM layer, counted from 1."""
         return tuple(getattr(self, f"{name}_{layer}") for name in "WUb")
 
     def initial_state(self, batch: int) -> State:
-        """Zeros."""
+        """Return zeros."""
         zero = self.E.new_zeros(batch, self.H)
         return ((zero, zero),) * self.layers
 
     def forward(self, words: Tensor) -> Tensor:
-        """Windows of words (T, B) int64 -> log p of the word after each, (B, V), in nats; h_0 = c_0 = 0."""
+        """Compute log p of the word after each window, (B, V), in nats; words (T, B) int64, h_0 = c_0 = 0."""
         return self.log_p(self.adaptors(words)[0][-1])
 
     def adaptors(self, words: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Words (T, B) read from `state` (None: zeros): a_1 .. a_T (T, B, F) and the last state."""
+        """Read words (T, B) from `state` (None: zeros): a_1 .. a_T (T, B, F) and the last state."""
         T, B = words.shape
         x = self.embedded(words)  # (T, B, D)
         after = []
@@ -91,15 +94,15 @@ class LogLinearRNN(nn.Module):
         return x @ self.W_a.t() + self.b_a, tuple(after)  # (12)
 
     def gate(self, v: Tensor) -> Tensor:
-        """s of the gates."""
+        """Compute s, the function of the gates."""
         return hard_sigmoid(v)
 
     def embedded(self, words: Tensor) -> Tensor:
-        """psi(x) E: words (T, B) -> (T, B, D)."""
+        """Compute psi(x) E (T, B, D) of words (T, B)."""
         return torch.sparse.mm(self.psi.index_select(0, words.flatten()), self.E).view(*words.shape, -1)
 
     def log_p(self, a: Tensor) -> Tensor:
-        """The distribution that adaptors a (B, F) make, (B, V) in nats."""
+        """Compute log p (B, V) in nats by adaptors a (B, F)."""
         a_phi = torch.sparse.mm(self.phi, a.t()).t()  # a . phi(x) for every type x: (B, V)
         return torch.log_softmax(self.log_b.to(a.dtype) + a_phi, 1)  # (13)
 
@@ -112,14 +115,14 @@ class LogisticGates(LogLinearRNN):
 
 
 def hard_sigmoid(v: Tensor) -> Tensor:
-    """Keras 1 on Theano: 0.2 v + 0.5, cut off at 0 and 1."""
+    """Compute Keras 1's hard sigmoid (on Theano): 0.2 v + 0.5, cut off at 0 and 1."""
     return torch.clamp(0.2 * v + 0.5, 0.0, 1.0)
 
 
 def lstm(
     x: Tensor, h: Tensor, c: Tensor, W: Tensor, U: Tensor, b: Tensor, s: Callable[[Tensor], Tensor] = hard_sigmoid
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """One layer over x (T, B, D) from h, c (B, H), with gates s: h_1 .. h_T (T, B, H), and the last h and c."""
+    """Run one layer over x (T, B, D) from h, c (B, H), with gates s: h_1 .. h_T (T, B, H), and the last h and c."""
     states = []
     for x_t in (x @ W + b).unbind():  # (B, 4H)
         i, f, g, o = (x_t + h @ U).chunk(4, dim=1)
@@ -130,7 +133,7 @@ def lstm(
 
 
 def matrix(rows: Sparse) -> Tensor:
-    """The boolean matrix as a sparse tensor of ones in the default dtype."""
+    """Make a sparse tensor of ones, in the default dtype, of a boolean matrix."""
     places = torch.from_numpy(rows.rows), torch.from_numpy(rows.indices)
     size = (len(rows.indptr) - 1, rows.columns)
     ones = torch.ones(len(rows.indices))
@@ -139,8 +142,10 @@ def matrix(rows: Sparse) -> Tensor:
 
 @torch.no_grad()
 def initialise(model: LogLinearRNN, generator: torch.Generator) -> None:
-    """Keras 1's defaults: E uniform in +-0.05; W and W_a Glorot-uniform, gate by gate; U orthogonal, times 1.1, gate by
-    gate; biases 0, but 1 for the gate f. The linear embedding of features starts as an embedding does.
+    """Draw the parameters by Keras 1's defaults.
+
+    E is uniform in +-0.05; W and W_a Glorot-uniform, gate by gate; U orthogonal, times 1.1, gate by gate; biases are 0,
+    but 1 for the gate f. The linear embedding of features starts as an embedding does.
     """
     model.E.uniform_(-0.05, 0.05, generator=generator)
     for layer in range(1, model.layers + 1):

@@ -11,7 +11,7 @@ from reprise.models.initialisation import declare
 
 
 class LSTM(nn.Module):
-    """One weight matrix and bias a gate, on the symbol x(t) and the state h(t-1):
+    """An LSTM with one weight matrix and bias a gate, on the symbol x(t) and the state h(t-1).
 
     g = tanh(W_gx x + W_gh h + b_g)      i = sigma(W_ix x + W_ih h + b_i)
     f = sigma(W_fx x + W_fh h + b_f)     o = sigma(W_ox x + W_oh h + b_o)
@@ -21,14 +21,14 @@ class LSTM(nn.Module):
     The four gates are stacked in the order g, i, f, o: W_x (4n, d), W_h (4n, n), b (4n,).
     """
 
-    def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = ""):
+    def __init__(self, input_size: int, hidden_size: int, output_size: int, weight_law: str = "") -> None:
         super().__init__()
         self.weight_law = weight_law
         d, n, k = input_size, hidden_size, output_size
         declare(self, W_x=(4 * n, d), W_h=(4 * n, n), b=(4 * n,), W_out=(k, n), b_out=(k,))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Symbols x (T, B) -> logits p(T) (B, k) after the last symbol; h(0) = c(0) = 0."""
+        """Compute logits p(T) (B, k) after the last of symbols x (T, B); h(0) = c(0) = 0."""
         # W_x x(t) with a one-hot x(t) is a column of W_x: all T of them are looked up at once.
         Wx = self.W_x.t()[x] + self.b  # (T, B, 4n)
         h = Wx.new_zeros(x.shape[1], self.W_h.shape[1])  # (B, n)
@@ -40,7 +40,7 @@ class LSTM(nn.Module):
         return h @ self.W_out.t() + self.b_out
 
     def fan_in(self) -> dict[str, int | None]:
-        """Inputs of one unit by parameter, which the initialisation scales by; None: starts at zero.
+        """Return the inputs of one unit by parameter, for the initialisation; None: starts at zero.
 
         The author's code keeps W_x and W_h of a gate in one matrix of d + n inputs, and draws the gates' biases,
         vectors of n, from the weights' law (which takes a vector's length for its fan-in).

@@ -1,5 +1,6 @@
-"""m-RNN: the factored tensor network of Sutskever et al. (2011), as Salle and Villavicencio (ACL 2018)
-give it in section 2.
+"""m-RNN: the factored tensor network of Sutskever et al. (2011).
+
+As Salle and Villavicencio (ACL 2018) give it in section 2:
 
     h_t = sigma(W_h x_t + U_l diag(v_{x_t}) U_r h_{t-1} + b_h)    (3) with U_h^{i(x)} = U_l diag(v_x) U_r
     P(x_{t+1} | x_1 .. x_t) = Softmax(W_o h_t + b_o)              (2)
@@ -25,11 +26,11 @@ class MRNN(nn.Module):
         declare(self, W_h=(V, H), v=(V, M), U_l=(H, M), U_r=(M, H), b_h=(H,), W_o=(V, H), b_o=(V,))
 
     def initial_state(self) -> Tensor:
-        """h_0, (H,)."""
+        """Return h_0, (H,)."""
         return torch.full((self.hidden,), self.h_0, dtype=self.W_h.dtype, device=self.W_h.device)
 
     def forward(self, x: Tensor, h: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Reads words x (T,) from state h (H,): logits of the next words (T, V), last state (H,).
+        """Read words x (T,) from state h (H,): logits of the next words (T, V), last state (H,).
 
         `mask` (T, H) multiplies the softmax input.
         """

@@ -69,7 +69,7 @@ class Table:
 
 @dataclass
 class NGramCounts:
-    """k-grams of a training text over V words for k = 1, 2, ..., counted when they are asked for."""
+    """k-grams of a training text over V words for k = 1, 2, ..., counted when they are needed."""
 
     training: Positions
     vocabulary: int
@@ -120,7 +120,7 @@ class NGramCounts:
 
 @dataclass
 class HeldOut:
-    """Held-out words, each found in the tables of the `NGramCounts` that are asked about."""
+    """Held-out words, with their places in the tables of an `NGramCounts`."""
 
     positions: Positions
     _of: NGramCounts | None = None

@@ -24,12 +24,12 @@ class SentenceClassifier(nn.Module):
         declare(self, U=(classes, self.network.width), c=(classes,))
 
     def represent(self, h: Tensor, present: Tensor) -> Tensor:
-        """States (T, B, width) of sentences whose words are where `present` (T, B) is -> r (B, width)."""
-        there = present[:, :, None]
+        """Make r (B, width) of states (T, B, width); `present` (T, B) is true where a sentence has a word."""
+        is_word = present[:, :, None]
         if self.pooling == "max":
-            return h.masked_fill(~there, -torch.inf).amax(0)
+            return h.masked_fill(~is_word, -torch.inf).amax(0)
         if self.pooling == "mean":
-            return (h * there).sum(0) / there.sum(0)
+            return (h * is_word).sum(0) / is_word.sum(0)
         sentences = torch.arange(h.shape[1], device=h.device)
         last = h[present.sum(0) - 1, sentences]  # (B, width)
         if not self.network.both:
@@ -38,5 +38,5 @@ class SentenceClassifier(nn.Module):
         return torch.cat([last[:, :H], h[0, :, H:]], 1)
 
     def forward(self, words: Tensor, present: Tensor) -> Tensor:
-        """Words (T, B), padded where `present` (T, B) is false -> logits (B, K)."""
+        """Compute logits (B, K) of sentences, words (T, B), padded where `present` (T, B) is false."""
         return self.represent(self.network.states(words, present), present) @ self.U.T + self.c

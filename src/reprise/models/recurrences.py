@@ -32,18 +32,18 @@ class Recurrence(nn.Module, ABC):
 
     @abstractmethod
     def step(self, Wx: Tensor, state: State) -> State:
-        """The next state from W x_t + b of all gates, (B, G H), and the state before, each part (B, H)."""
+        """Compute the next state from W x_t + b of all gates, (B, G H), and the state before, each part (B, H)."""
 
     def read(self, x: Tensor) -> Tensor:
-        """x (T, B, inputs) -> W x_t + b, (T, B, G H), of all times at once."""
+        """Compute W x_t + b, (T, B, G H), of all times of x (T, B, inputs) at once."""
         return self.linear(x, self.W, self.b)
 
     def initial_state(self, batch: int) -> State:
-        """Zeros, (B, H) each."""
+        """Return zeros, (B, H) each."""
         return tuple(self.V.new_zeros(batch, self.V.shape[1]) for _ in range(self.parts))
 
     def forward(self, Wx: Tensor, state: State) -> State:
-        """W x_t + b (T, B, G H) and the state before it -> the states at every time, each part (T, B, H)."""
+        """Compute the states at every time, each part (T, B, H), from W x_t + b (T, B, G H) and the state before."""
         states = []
         for Wx_t in Wx.unbind():
             state = self.step(Wx_t, state)
@@ -52,7 +52,7 @@ class Recurrence(nn.Module, ABC):
 
 
 class RNN(Recurrence):
-    """h_t = f(W x_t + V h_{t-1} + b)   (17, 20), f = tanh"""
+    """The layer h_t = f(W x_t + V h_{t-1} + b)   (17, 20), f = tanh."""
 
     def step(self, Wx: Tensor, state: State) -> State:
         (h,) = state
@@ -60,7 +60,7 @@ class RNN(Recurrence):
 
 
 class GRU(Recurrence):
-    """Section 3, with biases:
+    """The GRU of section 3, with biases.
 
     z_t  = sigma(W^(z) x_t + b^(z) + V^(z) h_{t-1})      r_t = sigma(W^(r) x_t + b^(r) + V^(r) h_{t-1})
     h~_t = tanh(r_t * V h_{t-1} + W x_t + b)
@@ -81,7 +81,7 @@ class GRU(Recurrence):
 
 
 class LSTM(Recurrence):
-    """Section 4, with biases:
+    """The LSTM of section 4, with biases.
 
     i_t  = sigma(W^(i) x_t + V^(i) h_{t-1} + b^(i))      f_t = sigma(W^(f) x_t + V^(f) h_{t-1} + b^(f))
     o_t  = sigma(W^(o) x_t + V^(o) h_{t-1} + b^(o))      c~_t = tanh(W^(c) x_t + V^(c) h_{t-1} + b^(c))

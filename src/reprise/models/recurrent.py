@@ -27,7 +27,9 @@ class Recurrent(nn.Module, ABC):
     gates: tuple[str, ...] = ("",)  # one recurrence matrix and one input matrix each
     parts = 1  # tensors that a step hands to the next
 
-    def __init__(self, vocabulary: int, hidden_size: int, recurrent_law: str, recurrent_scale: float, input_std: float):
+    def __init__(
+        self, vocabulary: int, hidden_size: int, recurrent_law: str, recurrent_scale: float, input_std: float
+    ) -> None:
         super().__init__()
         self.recurrent_law, self.recurrent_scale, self.input_std = recurrent_law, recurrent_scale, input_std
         self.vocabulary, self.hidden = vocabulary, hidden_size
@@ -36,30 +38,30 @@ class Recurrent(nn.Module, ABC):
 
     @abstractmethod
     def step(self, Wx: Tensor, state: State) -> State:
-        """The next state from that before it, each part (B, H), and W_x x_t of every gate, (gates, B, H)."""
+        """Compute the next state from that before it, each part (B, H), and W_x x_t of every gate, (gates, B, H)."""
 
     def read(self, x: Tensor) -> Tensor:
-        """Words (T, B) -> W_x x_t of every gate, (T, gates, B, H)."""
+        """Compute W_x x_t of every gate, (T, gates, B, H), of words (T, B)."""
         return self.W_x[:, :, x].permute(2, 0, 3, 1)
 
     def initial_state(self, batch: int) -> State:
-        """Zeros, (B, H) each."""
+        """Return zeros, (B, H) each."""
         return tuple(self.W_h.new_zeros(batch, self.hidden) for _ in range(self.parts))
 
     def states(self, x: Tensor) -> list[State]:
-        """Words (T, B) -> the states h_0 .. h_T."""
+        """Compute the states h_0 .. h_T of words (T, B)."""
         states = [self.initial_state(x.shape[1])]
         for Wx in self.read(x).unbind():
             states.append(self.step(Wx, states[-1]))
         return states
 
     def forward(self, x: Tensor) -> Tensor:
-        """Words (T, B) -> logits of the word after them, (B, V)."""
+        """Compute logits of the word after words (T, B), (B, V)."""
         return self.states(x)[-1][0] @ self.W_S.T  # (6)
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
-        """W_h by its law, W_x from N(0, input_std^2), W_S from N(0, 1 / H)."""
+        """Draw W_h by its law, W_x from N(0, input_std^2), W_S from N(0, 1 / H)."""
         self.W_x.normal_(0.0, self.input_std, generator=generator)
         self.W_S.normal_(0.0, self.hidden**-0.5, generator=generator)
         self.W_h.normal_(0.0, self.recurrent_scale * self.hidden**-0.5, generator=generator)
@@ -68,7 +70,7 @@ class Recurrent(nn.Module, ABC):
 
 
 class RNN(Recurrent):
-    """h_t = f(W_hh h_{t-1} + W_hx x_t)   (5), f: sigmoid, tanh, or ReLU (section 2.4)"""
+    """The RNN h_t = f(W_hh h_{t-1} + W_hx x_t)   (5), f: sigmoid, tanh, or ReLU (section 2.4)."""
 
     def __init__(self, vocabulary: int, hidden_size: int, activation: str, **laws: str | float) -> None:
         super().__init__(vocabulary, hidden_size, **laws)
@@ -80,7 +82,7 @@ class RNN(Recurrent):
 
 
 class GRU(Recurrent):
-    """Section 3:
+    """The GRU of section 3.
 
     z_t  = sigma(W^(z) x_t + U^(z) h_{t-1})      r_t = sigma(W^(r) x_t + U^(r) h_{t-1})
     h~_t = tanh(r_t * U h_{t-1} + W x_t)
@@ -100,7 +102,7 @@ class GRU(Recurrent):
 
 
 class LSTM(Recurrent):
-    """Section 4:
+    """The LSTM of section 4.
 
     i_t  = sigma(W^(i) x_t + U^(i) h_{t-1})      f_t = sigma(W^(f) x_t + U^(f) h_{t-1})
     o_t  = sigma(W^(o) x_t + U^(o) h_{t-1})      c~_t = tanh(W^(c) x_t + U^(c) h_{t-1})

@@ -1,5 +1,6 @@
-"""s-RNN, RNTN and r-RNTN: Salle and Villavicencio, "Restricted Recurrent Neural Tensor Networks"
-(ACL 2018), sections 2 and 3; f_mod in section 4.
+"""s-RNN, RNTN and r-RNTN.
+
+Salle and Villavicencio, "Restricted Recurrent Neural Tensor Networks" (ACL 2018), sections 2 and 3; f_mod in section 4.
 
     h_t = sigma(W_h x_t + U_h^{f(x_t)} h_{t-1} + b_h^{f(x_t)})    (4); K = 1: s-RNN (1), K = V: RNTN
     P(x_{t+1} | x_1 .. x_t) = Softmax(W_o h_t + b_o)              (2), of the next word: h_t has read x_t
@@ -46,21 +47,21 @@ class RNTN(nn.Module):
         declare(self, W_h=(V, H), U_h=(K, H, H), b_h=(K if bias == "matrix" else 1, H), W_o=(V, H), b_o=(V,))
 
     def matrix_index(self, x: Tensor) -> Tensor:
-        """Which matrix each word uses, counted from 0: f(w) - 1 (5), or f_mod(w) (16)."""
+        """Return which matrix each word uses, counted from 0: f(w) - 1 (5), or f_mod(w) (16)."""
         if self.mapping == "f":
             return x.clamp(max=self.matrices - 1)
         return (x + 1) % self.matrices
 
     def bias_index(self, x: Tensor) -> Tensor:
-        """Which row of b_h each word uses, counted from 0."""
+        """Return which row of b_h each word uses, counted from 0."""
         return self.matrix_index(x) if self.bias == "matrix" else torch.zeros_like(x)
 
     def initial_state(self) -> Tensor:
-        """h_0, (H,)."""
+        """Return h_0, (H,)."""
         return torch.full((self.hidden,), self.h_0, dtype=self.W_h.dtype, device=self.W_h.device)
 
     def forward(self, x: Tensor, h: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Reads words x (T,) from state h (H,): logits of the next words (T, V), last state (H,).
+        """Read words x (T,) from state h (H,): logits of the next words (T, V), last state (H,).
 
         `mask` (T, H) multiplies the softmax input: dropout with its scale in it (section 4).
         """
@@ -74,7 +75,7 @@ class RNTN(nn.Module):
 
 
 def softmax_input(states: list[Tensor], mask: Tensor | None) -> Tensor:
-    """h_1 .. h_T as (T, H), with dropout if there is a mask."""
+    """Join h_1 .. h_T to (T, H), with dropout if there is a mask."""
     h = torch.stack(states)
     return h if mask is None else h * mask
 
@@ -86,7 +87,7 @@ def initialise(
     biases: str = "normal",
     constants: Mapping[str, float] | None = None,
 ) -> None:
-    """Draws all parameters from N(0, std^2), in the order of their registration (section 4).
+    """Draw all parameters from N(0, std^2), in the order of their registration (section 4).
 
     `biases` "zero" sets b_h and b_o to 0 instead. `constants` names parameters that start at a number: {"v": 1.0}
     starts an m-RNN as an s-RNN whose matrix is U_l U_r.

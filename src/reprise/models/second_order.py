@@ -8,7 +8,7 @@ from reprise.models.initialisation import declare
 
 
 class FullTensor(Recurrence):
-    """h_t^(i) = phi(h_{t-1}^T A^(i) x_t + b^(i))   (5), Goudreau et al. (1994)
+    """The full tensor: h_t^(i) = phi(h_{t-1}^T A^(i) x_t + b^(i))   (5), Goudreau et al. (1994).
 
     A (h, h, V): A[i, j, k] is component (j, k) of the paper's A^(i); b (h).
     """
@@ -18,7 +18,7 @@ class FullTensor(Recurrence):
         declare(self, A=(hidden, hidden, vocabulary), b=(hidden,))
 
     def inputs(self, x: Tensor) -> tuple[Term]:
-        """A x (..., h, h)."""
+        """Compute A x (..., h, h)."""
         return (self.A.permute(2, 0, 1)[x],)
 
     def transition(self, h: Tensor, Ax: Term) -> Tensor:
@@ -26,7 +26,7 @@ class FullTensor(Recurrence):
 
 
 class MultiplicativeRNN(Recurrence):
-    """h_t = phi(Z(V x_t * W h_{t-1}) + U x_t + b)   (6), Sutskever et al. (2011)
+    """The multiplicative RNN: h_t = phi(Z(V x_t * W h_{t-1}) + U x_t + b)   (6), Sutskever et al. (2011).
 
     Z (h, r), V (r, V), W (r, h), U (h, V), b (h); `rank` is r. V is the paper's name here, not an output matrix.
     """
@@ -36,7 +36,7 @@ class MultiplicativeRNN(Recurrence):
         declare(self, Z=(hidden, rank), V=(rank, vocabulary), W=(rank, hidden), U=(hidden, vocabulary), b=(hidden,))
 
     def inputs(self, x: Tensor) -> tuple[Term, Term]:
-        """V x (..., r) and U x (..., h)."""
+        """Compute V x (..., r) and U x (..., h)."""
         return column(self.V, x), column(self.U, x)
 
     def transition(self, h: Tensor, Vx: Term, Ux: Term) -> Tensor:

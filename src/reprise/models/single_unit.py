@@ -20,7 +20,7 @@ class SingleUnit:
     target: float
 
     def error_and_gradient(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """E, dE/dw and dE/db at every (w, b), of their common shape; the products of (14), forwards in time."""
+        """Compute E, dE/dw and dE/db at every (w, b), of their common shape, by the products of (14)."""
         w, b = np.broadcast_arrays(np.asarray(w, float), np.asarray(b, float))
         h, dh_dw, dh_db = np.full(w.shape, self.initial_state), np.zeros(w.shape), np.zeros(w.shape)
         for _ in range(self.steps):

@@ -14,23 +14,23 @@ RATIOS = ("0.1", "0.2", "0.5", "1", "2", "5", "10", "20")
 
 
 def gso_parameters(h: int, m: int, symbols: int, input_term: bool, recurrent_term: bool) -> int:
-    """Parameters of equation 9 with its output layer: A, B, C, [D], [E], f, V, c."""
+    """Count the parameters of equation 9 with its output layer: A, B, C, [D], [E], f, V, c."""
     V = symbols
     return 2 * h * m + m * V + input_term * h * V + recurrent_term * h * h + h + h * V + V
 
 
 def first_order_parameters(h: int, symbols: int) -> int:
-    """Parameters of equation 3 with its output layer: U, W, b, V, c."""
+    """Count the parameters of equation 3 with its output layer: U, W, b, V, c."""
     return h * symbols + h * h + h + h * symbols + symbols
 
 
 def integration_parameters(h: int, symbols: int, form: str) -> int:
-    """Parameters of equation 7 ("simple") or 8 ("general": alpha, beta_1 and beta_2 besides), with the output layer."""
+    """Count the parameters of equation 7 ("simple") or 8 ("general": with alpha, beta_1, beta_2), output too."""
     return first_order_parameters(h, symbols) + (3 * h if form == "general" else 0)
 
 
 def second_order_size(h: int, ratio: Fraction) -> int:
-    """m for |m|/|h| = `ratio`: the nearest integer, halves to the even one (round-half-even), at least 1.
+    """Compute m for |m|/|h| = `ratio`: the nearest integer, halves to the even one (round-half-even), at least 1.
 
     That rule gives m = 150 for h = 1505 at 0.1. Another gives other sizes of the same budget: with h = 1509, m = 150
     (151 by rounding) there are 499,029 parameters.
@@ -39,7 +39,7 @@ def second_order_size(h: int, ratio: Fraction) -> int:
 
 
 def gso_sizes(ratio: str, symbols: int, input_term: bool, recurrent_term: bool) -> tuple[int, int]:
-    """The largest h, and its m, with |m|/|h| = `ratio` ("0.1", "20", ...) within the budget."""
+    """Find the largest h, and its m, with |m|/|h| = `ratio` ("0.1", "20", ...) within the budget."""
 
     def m(h: int) -> int:
         return second_order_size(h, Fraction(ratio))
@@ -49,5 +49,5 @@ def gso_sizes(ratio: str, symbols: int, input_term: bool, recurrent_term: bool) 
 
 
 def largest(count: Callable[[int], int]) -> int:
-    """The largest h whose parameters, count(h), are within the budget; `count` increases."""
+    """Find the largest h whose parameters, count(h), are within the budget; `count` increases."""
     return next(h for h in itertools.count(1) if count(h + 1) > BUDGET)

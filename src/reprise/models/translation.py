@@ -70,10 +70,11 @@ class Translator(nn.Module):
         declare(self, W_S=(vocabulary, H), b_S=(vocabulary,))
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[list[State], Tensor]:
-        """Words (T, B) of sources of `lengths` (B,), padded by anything, to the states that the decoder begins with.
+        """Read sources, words (T, B) of `lengths` (B,), padded by anything.
 
-        Returns the last state of each layer, each part (B, H), and c, (B, H) or with two directions (B, 2 H). What
-        stands after a source's end has no influence: nothing that follows is read off there.
+        Returns:
+            The last state of each layer, each part (B, H), with which the decoder begins, and c, (B, H) or with two
+            directions (B, 2 H). What stands after a source's end has no influence on them.
         """
         if self.reverse_source:
             source = backwards(source, lengths)
@@ -92,7 +93,7 @@ class Translator(nn.Module):
         return starts, torch.cat(c, 1)
 
     def decode(self, before: Tensor, starts: Sequence[State], c: Tensor) -> tuple[Tensor, list[State]]:
-        """The words before, y_0 .. y_{T-1} (T, B), and the states before -> h_1 .. h_T (T, B, H), the states after.
+        """Compute h_1 .. h_T (T, B, H) and the last states, from the words before, y_0 .. y_{T-1} (T, B), and `starts`.
 
         Without extension II the words are not read; only their number counts.
         """
@@ -105,11 +106,11 @@ class Translator(nn.Module):
 
     @property
     def phi(self) -> Sequence[nn.Module]:
-        """The decoder's layers: its own, or the encoder's."""
+        """Return the decoder's layers: its own, or the encoder's."""
         return self.decoder if self.untied else self.encoder[0]
 
     def _inputs(self, before: Tensor, c: Tensor) -> Tensor:
-        """The input of the decoder's lowest layer besides h_{t-1}, its bias included, (T, B, G H)."""
+        """Compute the input of the decoder's lowest layer without that of h_{t-1}, with its bias, (T, B, G H)."""
         b = self.phi[0].b
         if not self.context:
             return b.expand(*before.shape, -1)  # (24)
@@ -117,17 +118,17 @@ class Translator(nn.Module):
         return self.linear(y, self.W_hy, None) + self.linear(c, self.W_hc, b)  # (27)
 
     def logits(self, h: Tensor) -> Tensor:
-        """h (..., H) -> W^(S) h_t + b, (..., V_y)   (25)."""
+        """Compute W^(S) h_t + b, (..., V_y), of h (..., H)   (25)."""
         return self.linear(h, self.W_S, self.b_S)
 
     def forward(self, source: Tensor, lengths: Tensor, before: Tensor) -> Tensor:
-        """Sources (T, B) of `lengths` and the words before each target word (U, B) -> logits (U, B, V_y)."""
+        """Compute logits (U, B, V_y) from sources (T, B) of `lengths` and the words before each target word (U, B)."""
         h, _ = self.decode(before, *self.encode(source, lengths))
         return self.logits(h)
 
 
 def backwards(x: Tensor, lengths: Tensor) -> Tensor:
-    """Each of the sequences x (T, B, ...) in the other order; what stands after its end stays there."""
+    """Reverse each of the sequences x (T, B, ...); what stands after its end stays where it is."""
     T, B = x.shape[:2]
     t = torch.arange(T, device=x.device)[:, None]
     places = torch.where(t < lengths, lengths - 1 - t, t) * B + torch.arange(B, device=x.device)
@@ -135,5 +136,5 @@ def backwards(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 def initialise(model: Translator, generator: torch.Generator) -> None:
-    """Matrices by `matrix_law`; the uniform one has a third of the other's variance."""
+    """Draw matrices by `matrix_law`; the uniform one has a third of the other's variance."""
     initialise_by_columns(model, generator, vectors=("E_x", "E_y"), uniform=model.matrix_law == "uniform")

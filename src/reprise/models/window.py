@@ -1,5 +1,6 @@
-"""The window-based neural language model of document 003, section 1.3 (Bengio et al., "A neural probabilistic language
-model", JMLR 2003):
+"""The window-based neural language model of document 003, section 1.3.
+
+Bengio et al., "A neural probabilistic language model" (JMLR 2003):
 
     y^ = softmax(W2 tanh(W1 x + b1) + W3 x + b3)          (4)
 
@@ -25,7 +26,7 @@ class WindowModel(nn.Module):
         declare(self, E=(V, d), W1=(H, n * d), b1=(H,), W2=(V, H), **W3, b3=(V,))
 
     def forward(self, words: Tensor) -> Tensor:
-        """Windows of words (B, n), the latest last -> logits of the next words (B, V)."""
+        """Compute logits of the next words (B, V) from windows of words (B, n), the latest last."""
         x = self.E[words].flatten(1)  # (B, n d)
         h = torch.tanh(x @ self.W1.T + self.b1)  # (B, H)
         logits = h @ self.W2.T + self.b3
@@ -33,5 +34,5 @@ class WindowModel(nn.Module):
 
 
 def initialise(model: WindowModel, generator: torch.Generator) -> None:
-    """Matrices are uniform; W3 starts at zero, so that the models with and without it start as the same function."""
+    """Draw uniform matrices; W3 starts at zero, so that the models with and without it start as the same function."""
     initialise_by_columns(model, generator, vectors=("E",), uniform=True, zero=("W3",))

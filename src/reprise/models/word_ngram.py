@@ -32,7 +32,7 @@ class WordNGram(ABC):
 
 @dataclass(frozen=True)
 class Relative(WordNGram):
-    """Equations 2 and 3 as they stand:
+    """Equations 2 and 3 as they stand.
 
         P(w | c) = C(c w) / C(c)
 
@@ -47,7 +47,7 @@ class Relative(WordNGram):
 
 @dataclass(frozen=True)
 class Additive(WordNGram):
-    """ "A small delta could be added to the count for each word":
+    """Additive smoothing: "A small delta could be added to the count for each word".
 
         P(w | c) = (C(c w) + delta) / (C(c) + delta V)
 
@@ -64,7 +64,7 @@ class Additive(WordNGram):
 
 @dataclass(frozen=True)
 class StupidBackoff(WordNGram):
-    """ "We could condition on w_2 alone":
+    """Stupid backoff: "We could condition on w_2 alone".
 
         S(w | c) = C(c w) / C(c) if that is above 0, else alpha S(w | c')
 
@@ -97,7 +97,7 @@ class StupidBackoff(WordNGram):
 
 @dataclass(frozen=True)
 class Backoff(WordNGram):
-    """Backing off within probabilities; a(c) makes their sum one:
+    """Backing off within probabilities; a(c) makes their sum one.
 
         P(w | c) = (C(c w) - D) / C(c) if C(c w) > 0, else a(c) P(w | c')
 
@@ -124,11 +124,11 @@ class Backoff(WordNGram):
 
 @dataclass(frozen=True)
 class KneserNey(WordNGram):
-    """The yardstick:
+    """Interpolated Kneser-Ney smoothing, the yardstick.
 
         P(w | c) = max(C(c w) - D, 0) / C(c) + D T(c) / C(c) P(w | c')
 
-    Interpolated Kneser-Ney: below the model's own order C(c w) is the number of different words that were seen before
+    Below the model's own order C(c w) is the number of different words that were seen before
     c w. Chen and Goodman, "An empirical study of smoothing techniques for language modeling" (1998), section 3. Single
     words are interpolated with 1 / V, so that a word of the vocabulary that the text lacks has a probability. `D` is
     that of `discount`, order by order.
