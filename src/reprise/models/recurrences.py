@@ -23,7 +23,6 @@ class Recurrence(nn.Module, ABC):
 
     gates = 1
     parts = 1  # tensors that a step hands to the next; the first is h
-    linear = staticmethod(functional.linear)
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -36,7 +35,7 @@ class Recurrence(nn.Module, ABC):
 
     def read(self, x: Tensor) -> Tensor:
         """Compute W x_t + b, (T, B, G H), of all times of x (T, B, inputs) at once."""
-        return self.linear(x, self.W, self.b)
+        return functional.linear(x, self.W, self.b)
 
     def initial_state(self, batch: int) -> State:
         """Return zeros, (B, H) each."""

@@ -36,9 +36,6 @@ class Translator(nn.Module):
     `UserError` for L below 1, and for extensions II to IV without I.
     """
 
-    units = UNITS
-    linear = staticmethod(functional.linear)
-
     def __init__(
         self,
         source_vocabulary: int,
@@ -57,7 +54,7 @@ class Translator(nn.Module):
         if not untied and (context or bidirectional or layers > 1):
             needs = "the decoder shares the encoder's phi, which the other extensions change; write untied: true"
             raise UserError(f"model translation: option untied: {needs}")
-        d, H, directions, layer = embedding_size, hidden_size, 1 + bidirectional, self.units[unit]
+        d, H, directions, layer = embedding_size, hidden_size, 1 + bidirectional, UNITS[unit]
         self.untied, self.context, self.reverse_source = untied, context, reverse_source
         self.matrix_law = matrix_law
         declare(self, E_x=(source_vocabulary, d))  # row w is the vector of word w
@@ -115,11 +112,11 @@ class Translator(nn.Module):
         if not self.context:
             return b.expand(*before.shape, -1)  # (24)
         y = functional.embedding(before, self.E_y)  # (T, B, d)
-        return self.linear(y, self.W_hy, None) + self.linear(c, self.W_hc, b)  # (27)
+        return functional.linear(y, self.W_hy, None) + functional.linear(c, self.W_hc, b)  # (27)
 
     def logits(self, h: Tensor) -> Tensor:
         """Compute W^(S) h_t + b, (..., V_y), of h (..., H)   (25)."""
-        return self.linear(h, self.W_S, self.b_S)
+        return functional.linear(h, self.W_S, self.b_S)
 
     def forward(self, source: Tensor, lengths: Tensor, before: Tensor) -> Tensor:
         """Compute logits (U, B, V_y) from sources (T, B) of `lengths` and the words before each target word (U, B)."""

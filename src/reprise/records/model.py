@@ -23,8 +23,10 @@ from typing_extensions import TypedDict
 from reprise.errors import UserError
 from reprise.records.record import REMEDY
 
-Engine = Literal["reference", "hand", "fused", "layerwise", "grouped", "stacked"]
+Engine = Literal["reference", "fused", "grouped", "stacked"]
 """What a model can train on; "numpy" counts and "none" checks."""
+FormerEngine = Literal["hand", "layerwise"]
+"""Engines that records name and that were removed: the readable model trains about as fast."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Size = Annotated[int, Field(ge=1, lt=2**63)]
@@ -119,7 +121,7 @@ class Run(TypedDict):
     """How a record was made. None of it is part of the result."""
 
     __pydantic_config__ = _OPEN
-    engine: Engine | Literal["numpy", "none"]
+    engine: Engine | FormerEngine | Literal["numpy", "none"]
     device: Line
     wall_seconds: Seconds
     threads: NotRequired[Size]

@@ -240,7 +240,7 @@ class Learner(Training):
     def differentiate(self, *batch: Any) -> Any:
         """Leaves the gradients of a batch in the model's parameters: what `loss` finds."""
         loss, outputs = self.loss(*batch)
-        self.optimiser.zero_grad()
+        self.model.zero_grad()
         loss.backward()
         return outputs
 

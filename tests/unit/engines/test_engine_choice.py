@@ -13,16 +13,13 @@ from compiler_helpers import COMPILERS, needs_compiler
 from loglinear_helpers import model as loglinear_model
 
 from reprise.config.schema import Engine
-from reprise.engines import books, build, gated, gso, loglinear, palindromes, rntn
-from reprise.engines.lecture import window
+from reprise.engines import build, gated, gso, loglinear, palindromes, rntn
 from reprise.engines.rntn.subsequences import Subsequences
 from reprise.errors import UserError
-from reprise.models.deep_lstm import DeepLSTM
 from reprise.models.elman import Elman
 from reprise.models.gated import GRU
 from reprise.models.gso import GSO
 from reprise.models.rntn import RNTN, initialise
-from reprise.models.window import WindowModel
 
 # The family's module, a model of it, its fast engine, and whether that is in C++.
 FAMILIES = {
@@ -30,9 +27,7 @@ FAMILIES = {
     "gated": (gated, lambda: GRU(20, 3, 4), "grouped", False),
     "gso": (gso, lambda: GSO(20, 4, 3, True, True, "tanh"), "fused", True),
     "palindromes": (palindromes, lambda: Elman(1, 4, 10), "fused", True),
-    "books": (books, lambda: DeepLSTM(20, 4, 2, "tanh", 1.0), "layerwise", False),
     "loglinear": (loglinear, loglinear_model, "fused", True),
-    "window": (window, lambda: WindowModel(20, 3, 4, 2, True), "hand", False),
 }
 EACH = pytest.mark.parametrize("name", FAMILIES)
 IN_CPP = pytest.mark.parametrize("name", [name for name, (*_, compiled) in FAMILIES.items() if compiled])

@@ -14,18 +14,15 @@ from loglinear_helpers import KINDS, windows
 from loglinear_helpers import model as loglinear_model
 from torch import Tensor, nn
 
-from reprise.engines import books, gated, gso, loglinear, palindromes, rntn
+from reprise.engines import gated, gso, loglinear, palindromes, rntn
 from reprise.engines.gso.packing import pack
-from reprise.engines.lecture import window
 from reprise.engines.rntn.subsequences import Subsequences, cut
-from reprise.models.deep_lstm import DeepLSTM
 from reprise.models.elman import Elman
 from reprise.models.gated import GRU, LSTM
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
 from reprise.models.lstm import LSTM as DigitLSTM
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
-from reprise.models.window import WindowModel
 
 Found = tuple[Any, dict[str, Tensor]]
 """Losses and other numbers, and by parameter a gradient or a change."""
@@ -64,15 +61,6 @@ def descending(call: Callable[[Any, Any], Any]) -> Callable[[Any, nn.Module, Any
     return step
 
 
-def books_step(engine: Any, batch: Any) -> Any:
-    x, y, state = batch
-    start = tuple((h.to(engine.model.b_out), c.to(engine.model.b_out)) for h, c in state)
-    kept = [part.clone() for pair in start for part in pair]
-    found = engine.loss_and_gradients(x, y, start)
-    assert all(torch.equal(*parts) for parts in zip(kept, (part for pair in start for part in pair), strict=True))
-    return found
-
-
 def gso_step(engine: Any, batch: Any) -> Any:
     packed, reduction = batch
     return [*engine.evaluate(packed), engine.train(packed, reduction)]
@@ -95,11 +83,6 @@ def gated_step(engine: Any, batch: Any) -> Any:
     masks = tuple(mask.to(engine.state[0].dtype) for mask in masks) if masks else None
     loss = engine.train(x, y, masks, learning_rate=FAR, reduction=reduction, clip_norm=clip_norm)
     return [before, loss, *engine.state]
-
-
-def window_step(engine: Any, batch: Any) -> Any:
-    x, y, clip_norm = batch
-    return [engine.evaluate(x, y), engine.train(x, y, learning_rate=FAR, clip_norm=clip_norm)]
 
 
 class Recorder:
@@ -140,11 +123,9 @@ def loglinear_step(engine: Any, model: nn.Module, batch: Any) -> Found:
 
 FAMILIES = {
     "palindromes": Family(palindromes.choose, with_gradients(lambda engine, batch: engine.loss_and_gradients(*batch))),
-    "books": Family(books.choose, with_gradients(books_step), in_cpp=False),
     "gso": Family(gso.choose, with_gradients(gso_step)),
     "rntn": Family(rntn.choose, descending(rntn_step)),
     "gated": Family(gated.choose, descending(gated_step), in_cpp=False),
-    "window": Family(window.choose, descending(window_step), in_cpp=False),
     "loglinear": Family(loglinear.choose, loglinear_step),
 }
 
@@ -154,11 +135,6 @@ MODELS: dict[str, dict[str, Callable[[], nn.Module]]] = {
         f"{kind.__name__} {sizes}": lambda kind=kind, sizes=sizes: kind(*sizes)
         for kind in (Elman, DigitLSTM)
         for sizes in ((10, 128, 10), (3, 1, 2), (7, 17, 5), (2, 33, 11), (13, 65, 3), (5, 64, 2), (10, 100, 10))
-    },
-    "books": {
-        f"{phi} {sizes}": lambda phi=phi, sizes=sizes: DeepLSTM(*sizes, phi, 1.0)
-        for phi in ("relu", "tanh")
-        for sizes in ((72, 128, 2), (1, 1, 1), (9, 6, 3), (7, 5, 2))
     },
     "gso": {
         f"{name} {phi}": lambda model=model, phi=phi: model(phi)
@@ -199,11 +175,6 @@ MODELS: dict[str, dict[str, Callable[[], nn.Module]]] = {
         "two words, one unit": lambda: LSTM(2, 1, 1, 2),
         "many words": lambda: GRU(9_001, 40, 24, 30),
     },
-    "window": {
-        "direct": lambda: WindowModel(57, 9, 21, 3, True),
-        "indirect": lambda: WindowModel(57, 9, 21, 3, False),
-        "small": lambda: WindowModel(5, 1, 1, 1, True),
-    },
     "loglinear": {kind: lambda kind=kind: loglinear_model(kind) for kind in KINDS},
 }
 CASES = [
@@ -229,10 +200,6 @@ def batches(family: str, model: nn.Module) -> list[Any]:
     if family == "palindromes":
         (d, k), sizes = (next(model.parameters()).shape[1], list(model.parameters())[-1].shape[0]), ((3, 13), (2, 1))
         return [(draw(d, T, B), draw(k, B)) for T, B in (*sizes, (20, 64), (50, 7))]
-    if family == "books":
-        V, n = model.vocabulary, model.hidden
-        state = lambda B: tuple((torch.randn(B, n, generator=random),) * 2 for _ in range(model.layers))  # noqa: E731
-        return [(draw(V, T, B), draw(V, T, B), state(B)) for T, B in ((5, 9), (1, 1), (30, 64))]
     if family == "gso":
         lengths = ([23, 1, 2, 9, 9, 40, 3, 17, 5, 31, 2, 12, 8], [2], [2, 2, 2], [9, 2, 2, 2], [150])
         packed = [pack(random_split(model.vocabulary, some), np.arange(len(some)), 64)[0] for some in lengths]
@@ -251,9 +218,6 @@ def batches(family: str, model: nn.Module) -> list[Any]:
         shapes = ((7, 3), (1, 1), (12, 20), (1, 20), (9, 1))
         dropped = [(draw(V, *of), draw(V, *of), masks(*of), "sum-steps", 1e-2) for of in shapes]
         return [*dropped, *((x, y, None, "mean-steps", 1e9) for x, y, *_ in dropped)]
-    if family == "window":
-        V, n = model.vocabulary, model.window
-        return [(draw(V, B, n), draw(V, B), clip) for B in (7, 1, 50) for clip in (1e-2, 1e9)]
     shapes = ((8, 5), (1, 9), (3, 1), (8, 32))  # T, B: a last batch, one word, one stream, the paper's window
     every = [(*windows(model, T, B, seed=B, every=True), carried) for T, B in shapes for carried in (False, True)]
     return [*every, *((*windows(model, T, B, seed=T), False) for T, B in shapes)]
@@ -294,7 +258,7 @@ def test_the_same_batch_gives_the_same_bits_whatever_was_computed_before(family,
     assert all(torch.equal(again[parameter], value) for parameter, value in gradients.items())
 
 
-KEEPING = [case for case in CASES if case.values[0] in ("rntn", "gated", "window", "loglinear")]
+KEEPING = [case for case in CASES if case.values[0] in ("rntn", "gated", "loglinear")]
 """Engines with parameters of their own."""
 
 
@@ -320,7 +284,6 @@ def test_export_and_load_are_exact_copies(family, name, engine):
 
 REFUSED = {
     "palindromes": lambda symbol: (torch.full((4, 3), symbol), torch.zeros(3, dtype=torch.int64)),
-    "books": lambda symbol: (*[torch.full((2, 2), symbol)] * 2, DeepLSTM(7, 5, 2, "relu", 1.0).initial_state(2)),
     "gso": lambda symbol: (pack(split_of([9 * [symbol]]), np.arange(1), 1)[0], "mean-tokens"),
     "rntn": lambda symbol: (cut(split_of([5 * [symbol]]), start=symbol), FAR, "sum", 0.0),
 }
@@ -329,7 +292,7 @@ REFUSED = {
 @pytest.mark.parametrize("symbol", [-1, 2051])
 @pytest.mark.parametrize(
     ("family", "name"),
-    [("palindromes", "Elman (7, 17, 5)"), ("books", "relu (7, 5, 2)"), ("gso", "gso tanh"), ("rntn", "s-rnn")],
+    [("palindromes", "Elman (7, 17, 5)"), ("gso", "gso tanh"), ("rntn", "s-rnn")],
 )
 @needs_compiler
 def test_symbols_of_another_model_are_refused(family, name, symbol):

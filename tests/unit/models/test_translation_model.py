@@ -1,11 +1,10 @@
-"""The translation model: its equations by hand, what each extension changes, its engines, greedy translations."""
+"""The translation model: its equations by hand, what each extension changes, greedy translations."""
 
 import math
 
 import pytest
 import torch
 
-from reprise.engines.lecture.translation import HandTranslator, ReferenceTranslator, translator_of
 from reprise.errors import UserError
 from reprise.evaluation.sampling import translations
 from reprise.models.recurrences import GRU, LSTM
@@ -26,8 +25,8 @@ LENGTHS = torch.tensor([4, 1, 3])
 END = 2
 
 
-def build(options, seed=0, kind=Translator, dtype=torch.float64):
-    model = kind(V_X, V_Y, embedding_size=D, hidden_size=H, **options)
+def build(options, seed=0, dtype=torch.float64):
+    model = Translator(V_X, V_Y, embedding_size=D, hidden_size=H, **options)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -133,35 +132,6 @@ def test_gated_units_are_those_of_torch(ours, theirs):
         other.bias_hh_l0.zero_()
     x = torch.randn(6, 2, D, generator=generator, dtype=torch.float64)
     torch.testing.assert_close(layer(layer.read(x), layer.initial_state(2))[0], other(x)[0], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("options", LADDER.values(), ids=LADDER)
-@pytest.mark.parametrize(("B", "longest"), [(1, 1), (9, 6), (20, 11)])
-def test_the_hand_engine_is_held_to_the_readable_model_in_float64(options, B, longest):
-    reference = build(options, seed=B, kind=ReferenceTranslator)
-    hand = HandTranslator(V_X, V_Y, embedding_size=D, hidden_size=H, **options)
-    hand.load_state_dict(reference.state_dict())
-    generator = torch.Generator().manual_seed(B)
-    source = torch.randint(V_X, (longest, B), generator=generator)
-    before = torch.randint(V_Y, (longest + 1, B), generator=generator)
-    lengths = torch.randint(1, longest + 1, (B,), generator=generator)
-    places = torch.randperm(before.numel(), generator=generator)[: before.numel() // 2 + 1]
-    y = torch.randint(V_Y, (len(places),), generator=generator)
-    losses, gradients = [], []
-    for model in (reference, hand):
-        h, _ = model.decode(before, *model.encode(source, lengths))
-        loss = model.nats(h.flatten(0, 1)[places], y)
-        losses.append(loss.item())
-        gradients.append(torch.autograd.grad(loss / B, list(model.parameters())))
-    assert hand.W_S.dtype == torch.float32
-    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
-    for (name, _), expected, found in zip(reference.named_parameters(), *gradients, strict=True):
-        assert (found - expected).norm() <= 1e-5 * expected.norm(), name
-
-
-def test_an_engine_is_called_by_its_name():
-    assert translator_of("auto") is translator_of("hand") is HandTranslator
-    assert translator_of("reference") is ReferenceTranslator
 
 
 @pytest.mark.parametrize("changed", [{"layers": 2}, {"context": True}, {"bidirectional": True}])

@@ -26,8 +26,8 @@ CPU = torch.device("cpu")
 LEARN: dict[str, tuple[dict[str, Any], str, tuple[str, int]]] = {
     "final-digit": ({"model": "elman"}, "fused", ("at_once", 1)),
     "final-digit, lstm": ({"model": "lstm"}, "fused", ("at_once", 1)),
-    "character-windows": ({}, "layerwise", ("at_once", 7)),
-    "character-windows, carried": ({"window_state": "carried"}, "layerwise", ("at_once", 7)),
+    "character-windows": ({}, "reference", ("at_once", 7)),
+    "character-windows, carried": ({"window_state": "carried"}, "reference", ("at_once", 7)),
     "subsequence-sgd": ({"matrices": 5}, "fused", ("at_once", 37)),
     "subsequence-sgd, rnnlm": ({"schedule": "rnnlm", "halving_ratio": 9.0, "patience": 3}, "fused", ("at_once", 37)),
     "batched-sgd": ({"dropout": 0.5}, "grouped", ("windows", 3)),
@@ -40,10 +40,10 @@ LEARN: dict[str, tuple[dict[str, Any], str, tuple[str, int]]] = {
         ("at_once", 3),
     ),
     "windows, streams": ({"scheme": "streams"}, "fused", ("at_once", 3)),
-    "window-sgd": ({"direct": True}, "hand", ("at_once", 100)),
+    "window-sgd": ({"direct": True}, "reference", ("at_once", 100)),
     "tagging": ({}, "reference", ("at_once", 1)),
     "sentence-labels": ({"pooling": "mean"}, "reference", ("at_once", 1)),
-    "translation": ({"untied": True, "context": True}, "hand", ("at_once", 1)),
+    "translation": ({"untied": True, "context": True}, "reference", ("at_once", 1)),
     "recall": ({"model": "notes-lstm"}, "reference", ("at_once", 5)),
 }
 RECURRENT = {"hidden_size": 24, "embedding_size": 12, "dropout": 0.2, "batch_size": 10, "training_sentences": 200}

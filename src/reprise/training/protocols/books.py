@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from reprise import counters
 from reprise.data.text.books import NEIGHBOURS
-from reprise.engines.books import choose
+from reprise.engines.choice import reference_alone
 from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp
 from reprise.errors import UserError
 from reprise.evaluation.sampling import log_probabilities
@@ -53,7 +54,7 @@ class CharacterWindows(Steps):
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(self.model, self.generator("weights"))
         # Texts are drawn and measured on the CPU, which trains as fast as they are needed.
-        self.compute(self.model, choose)
+        self.compute(self.model, reference_alone)
         how = {"learning_rate": self.options["learning_rate"], "decay": self.options["decay"]}
         how |= {"inside": self.options["epsilon"], "first": FIRST_MEAN_SQUARES[self.options["mean_square_start"]]}
         self.descend_by(lambda parameters: RMSProp(parameters, **how))
@@ -80,9 +81,11 @@ class CharacterWindows(Steps):
             self.samples += samples
         return f"loss {loss:.4f} nats/character"
 
-    def differentiate(self, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
-        """Characters and their next ones, (T, B) each: the mean loss in nats, and the last state."""
-        return self.kernel.loss_and_gradients(x, y, state)
+    def loss(self, x: Tensor, y: Tensor, state: State) -> tuple[Tensor, tuple[float, State]]:
+        """Compute the mean loss of characters x and their next ones y, (T, B) each; it in nats, and the last state."""
+        logits, after = self.model(x, state)
+        loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten())
+        return loss, (loss.item(), tuple((h.detach(), c.detach()) for h, c in after))
 
     def measure(self, tell: Callable[[str], None] = lambda _: None) -> Outcome:
         """What the texts show that are written after the last step."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Split
 from reprise.data.pairs.pairs import is_parallel, lines_of_test, source_of
-from reprise.engines.lecture.translation import translator_of
-from reprise.engines.stack import Stack
+from reprise.engines.choice import reference_alone
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evaluation.sampling import beam_translation, translations
@@ -90,11 +90,9 @@ class Translation(BatchEpochs):
         self.pairs = {s: Pairs(source.splits[s], self.corpus.splits[s], self.end) for s in SPLITS}
         self.counts = {split: len(pairs.target.tokens) for split, pairs in self.pairs.items()}
         self.pairs["translate"] = self.pairs["test"]
-        vocabularies = len(source.vocabulary), len(self.corpus.vocabulary)
-        made = translator_of("reference" if isinstance(self.chosen, Stack) else self.chosen)
-        model = made(*vocabularies, **self.config["model"]["options"])
+        model = self.build_model(source_vocabulary=len(source.vocabulary), vocabulary=len(self.corpus.vocabulary))
         initialise(model, self.generator("weights"))
-        self.compute(model, lambda _, model: model)
+        self.compute(model, reference_alone)
         self.use_adam(fused=True)
         self.translations: dict[int, list[int]] = {}  # by number of the pair
 
@@ -126,7 +124,8 @@ class Translation(BatchEpochs):
     def loss(self, batch: PairBatch) -> tuple[Tensor, float]:
         """(26) of the pairs, and the nats of all."""
         h, _ = self.model.decode(batch.before, *self.model.encode(batch.source, batch.lengths))
-        nats = self.model.nats(h.flatten(0, 1).index_select(0, batch.places), batch.targets)
+        logits = self.model.logits(h.flatten(0, 1).index_select(0, batch.places))
+        nats = functional.cross_entropy(logits, batch.targets, reduction="sum")
         return nats / len(batch.lengths), nats.item()
 
     def batches_of(self, part: str) -> list[np.ndarray]:
