@@ -63,7 +63,7 @@ KINDS: dict[str, Any] = {
 
 
 def address(value: Tensor | np.ndarray | int | None) -> int | None:
-    """Where the numbers lie; ValueError unless they lie side by side."""
+    """Return where the numbers lie; ValueError unless they lie side by side."""
     tensor = isinstance(value, Tensor)
     if tensor or isinstance(value, np.ndarray):
         if not (value.is_contiguous() if tensor else value.flags.c_contiguous):
@@ -73,7 +73,7 @@ def address(value: Tensor | np.ndarray | int | None) -> int | None:
 
 
 def in_huge_pages(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
-    """float32 zeros of these shapes side by side, in huge pages where the system has them.
+    """Make float32 zeros of these shapes side by side, in huge pages where the system has them.
 
     Tables of many megabytes otherwise miss the CPU's buffer of page addresses. The memory is this process's own: Linux
     gives shared memory, which `mmap` makes unless told otherwise, no huge pages by default.
@@ -91,7 +91,7 @@ def in_huge_pages(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
 
 
 def structure(*fields: str) -> type[ctypes.Structure]:
-    """A C structure, made with its values by name; each of `fields` is a letter of `KINDS` and names.
+    """Make a class of C structures, which take their values by name; a field is a letter of `KINDS` and names.
 
     It holds on to the tensors and arrays that it points at.
     """
@@ -112,7 +112,7 @@ def structure(*fields: str) -> type[ctypes.Structure]:
 
 @functools.cache
 def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleNamespace:
-    """The C functions of `library(name)` by their names without `prefix`. Raises NoCompiler.
+    """Load the C functions of `library(name)`, by their names without `prefix`. Raises NoCompiler.
 
     A signature gives letters of `KINDS`: that of the result, and those of the arguments.
     """
@@ -132,14 +132,14 @@ def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleN
 
 
 def source_of(name: str) -> Path:
-    """The C++ source of a family's engine, in its folder; of what no family owns, beside this file."""
+    """Return the C++ source of a family's engine, in its folder; of what no family owns, in the folder of this file."""
     own = SOURCES / name / f"{name}.cpp"
     return own if own.is_file() else SOURCES / f"{name}.cpp"
 
 
 @functools.cache
 def library(name: str) -> Path:
-    """The shared library made of `source_of(name)` and the headers, compiled if need be.
+    """Return the shared library made of `source_of(name)` and the headers, compiled if need be.
 
     It lies in $REPRISE_BUILD, or in build/kernels/ of the current folder, with its SHA-256 beside it; a library that
     differs from that, or that others could have written, is compiled anew. Raises NoCompiler.
@@ -194,7 +194,7 @@ def _close_to_others(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _one_at_a_time(path: Path) -> Iterator[None]:
-    """The jobs of a pipeline begin together: one compiles, the others wait for what it makes.
+    """Let one job compile while the others, which a pipeline starts at the same time, wait for what it makes.
 
     Where files cannot be locked all of them compile, which does no harm; so does a lock that is removed under one who
     waits for it.
@@ -245,7 +245,7 @@ def _fingerprint(compiler: list[str], name: str) -> str:
 
 
 def _cpu() -> str:
-    """A text that differs between CPUs of different instruction sets."""
+    """Return a text that differs between CPUs of different instruction sets."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

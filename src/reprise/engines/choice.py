@@ -30,7 +30,7 @@ class Choice:
         return ("reference", self.fast.name) if self.fast else ("reference",)
 
     def __call__(self, name: str, model: Any) -> Any:
-        """The engine called `name` around `model`.
+        """Make the engine called `name` around `model`.
 
         "auto" is the fast engine, and reference where that cannot compute the model or there is no compiler, which
         the log then says. Raises UserError for another name, and where the fast engine is asked for by name and cannot
@@ -54,7 +54,7 @@ class Choice:
             return self.reference(model)
 
     def _unfit(self, model: Any) -> str:
-        """Why the fast engine does not compute the model; empty if it does."""
+        """Say why the fast engine does not compute the model; empty if it does."""
         if type(model) not in self.knows:
             return f"knows {', '.join(known.__name__ for known in self.knows)}, not {type(model).__name__}"
         parameter = next(model.parameters())
@@ -64,7 +64,7 @@ class Choice:
 
 
 def no_engine(name: str, engines: Iterable[str]) -> UserError:
-    """The error for an engine that a protocol does not have, where `engines` are those that it has."""
+    """Make the error for an engine that a protocol does not have, where `engines` are those that it has."""
     remedy = "name one of these with --engine, or under 'engine' in config/config.yaml"
     return UserError(f"engine: {name} is none of auto, {', '.join(engines)}; {remedy}")
 

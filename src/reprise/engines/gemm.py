@@ -21,7 +21,7 @@ _MANY = 8
 
 
 def linear_for(like: Tensor) -> Linear:
-    """The product for tensors like `like`: oneDNN for float32 on x86 CPUs where torch has it, else torch's own.
+    """Choose the product for tensors like `like`: oneDNN for float32 on x86 CPUs where torch has it, else torch's.
 
     The choice depends on the machine and on torch's version alone, never on a measurement, so that a training that is
     resumed goes on with the same bits.
@@ -39,7 +39,7 @@ def _onednn(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @functools.cache
 def _onednn_works() -> bool:
-    """Whether torch has the operation, which is private to it, and it computes what is expected."""
+    """Return whether torch has the operation, which is private to it, and it computes what is expected."""
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return False
     w, bias = torch.arange(12.0).view(3, 4), torch.arange(4.0)

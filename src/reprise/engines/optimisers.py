@@ -40,7 +40,7 @@ class RMSProp:
             p.addcdiv_(p.grad, (s + self.inside).sqrt_().add_(self.epsilon), value=-self.learning_rate)
 
     def state_dict(self) -> list[Tensor]:
-        """Copies of the mean squares."""
+        """Return copies of the mean squares."""
         return [s.clone() for s in self.mean_squares]
 
     def load_state_dict(self, state: Iterable[Tensor]) -> None:

@@ -50,11 +50,11 @@ class ReadableEngine(Readable):
                 parameter.sub_(gradient, alpha=step)
 
     def export(self) -> dict[str, Tensor]:
-        """The state_dict of the readable model, as copies."""
+        """Return the state_dict of the readable model, as copies."""
         return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Takes the values of a state_dict of the readable model."""
+        """Take the values of a state_dict of the readable model."""
         self.model.load_state_dict(state)
 
 
@@ -64,16 +64,16 @@ def nats_of(outputs: Mapping[str, Tensor]) -> float:
 
 
 def by_name(state: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
-    """h and c of every layer as h_0, c_0, h_1, ..."""
+    """Name h and c of every layer h_0, c_0, h_1, ..."""
     return {f"{part}_{i}": value for i, pair in enumerate(state) for part, value in zip("hc", pair, strict=True)}
 
 
 def pairs(outputs: Mapping[str, Tensor], layers: int) -> tuple[tuple[Tensor, Tensor], ...]:
-    """The inverse of `by_name`."""
+    """Undo `by_name`."""
     return tuple((outputs[f"h_{i}"], outputs[f"c_{i}"]) for i in range(layers))
 
 
 def take_state(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
-    """Copies a readable model's state_dict into an engine's `own` tensors."""
+    """Copy a readable model's state_dict into an engine's `own` tensors."""
     for name, value in own.items():
         value.copy_(state[name])

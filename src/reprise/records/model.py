@@ -215,7 +215,7 @@ def check_record(record: dict[str, Any], name: Path | str) -> RunRecord:
 
 
 def _mistake(error: ValidationError, record: dict[str, Any]) -> str:
-    """The first mistake that the model met, as "metrics[0].value: input should be a valid number, not null"."""
+    """Describe the first mistake, as "metrics[0].value: input should be a valid number, not null"."""
     first = error.errors(include_url=False)[0]
     key, content = "", record
     for part in first["loc"]:

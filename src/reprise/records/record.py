@@ -50,12 +50,12 @@ class Outcome:
 
 
 def metric(split: str, name: str, value: float, unit: str, n: int) -> dict[str, Any]:
-    """An entry of `Outcome.metrics`."""
+    """Make an entry of `Outcome.metrics`."""
     return {"split": split, "metric": name, "value": value, "unit": unit, "n": n}
 
 
 def curve(split: str, name: str, unit: str, axis: str, x: Iterable[float], y: list[float]) -> dict[str, Any]:
-    """An entry of `Outcome.curves`."""
+    """Make an entry of `Outcome.curves`."""
     return {"split": split, "metric": name, "unit": unit, "axis": axis, "x": list(x), "y": y}
 
 
@@ -67,7 +67,7 @@ def make_record(
     diverged: dict[str, Any] | None,
     run: dict[str, Any],
 ) -> dict[str, Any]:
-    """The record of a finished or diverged replica; a diverged one keeps its curves and has no metrics.
+    """Make the record of a finished or diverged replica; a diverged one keeps its curves and has no metrics.
 
     So does one of which a number, measured after the last update, is not finite: `diverged` then names that.
     """
@@ -101,11 +101,12 @@ def _not_finite(outcome: Outcome) -> dict[str, Any] | None:
 
 
 def result_digest(record: dict[str, Any]) -> str:
-    """SHA-256 over the result part of a record: equal where two trainings gave the same numbers."""
+    """Compute SHA-256 over the result part of a record: equal where two trainings gave the same numbers."""
     return hashlib.sha256(canonical_json({k: record[k] for k in RESULT_KEYS}).encode()).hexdigest()
 
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write a record to a file, whole or not at all."""
     write_json(path, record)
 
 

@@ -22,7 +22,7 @@ Keep = Literal["all", "first", "none"]
 
 
 def hash_of(value: Any) -> str:
-    """The first 12 hex digits of SHA-256 over canonical JSON."""
+    """Compute the first 12 hex digits of SHA-256 over canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:12]
 
 
@@ -62,14 +62,17 @@ class Resolved:
 
     @property
     def config_hash(self) -> str:
+        """The hash in the file names of the records."""
         return hash_of(self.hashed_config)
 
     @property
     def id(self) -> str:
+        """Paper and experiment."""
         return f"{self.paper}/{self.experiment}"
 
     @property
     def is_check(self) -> bool:
+        """Whether an error is computed and nothing trained."""
         return "check" in self.config
 
     @property
@@ -78,12 +81,15 @@ class Resolved:
         return self.experiment.split("@")[0]
 
     def config_path(self) -> str:
+        """Return where the resolved configuration is written."""
         return f"results/{self.tier}/config/{self.id}.json"
 
     def record_path(self, replica: int) -> str:
+        """Return where the record of a replica is written."""
         return f"results/{self.tier}/runs/{self.id}/{replica}-{self.config_hash}.json"
 
     def weights_path(self, replica: int) -> str:
+        """Return where the weights of a replica are written."""
         return f"results/{self.tier}/weights/{self.id}/{replica}-{self.config_hash}.safetensors"
 
     def weights_file(self, replica: int, record: Path) -> Path:
@@ -97,20 +103,22 @@ class Resolved:
         return record.with_suffix(".safetensors")
 
     def keeps_weights(self, replica: int) -> bool:
-        """Whether the weights of a replica are kept: as it is set, else of the first one, but in the quick tier."""
+        """Return whether a replica's weights are kept: as it is set, else the first one's, but in the quick tier."""
         keep = self.weights or ("none" if self.tier == "quick" else "first")
         return keep == "all" or (keep == "first" and replica == 0)
 
     def record_paths(self) -> list[str]:
+        """Return where the records of all replicas are written."""
         return [self.record_path(replica) for replica in range(self.replicas)]
 
     def to_json(self) -> str:
+        """Return the content of the file of the resolved configuration."""
         content = asdict(self) | {"config_hash": self.config_hash}
         return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_resolved(path: Path | str) -> Resolved:
-    """The resolved configuration that the graph (or `reprise resolve`) wrote to `path`.
+    """Read the resolved configuration that the graph (or `reprise resolve`) wrote to `path`.
 
     Raises `UserError` where there is none or it is damaged, `OSError` where it cannot be read.
     """
@@ -119,11 +127,11 @@ def read_resolved(path: Path | str) -> Resolved:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         stated = content.pop("config_hash")
         resolved = Resolved(**content)
-        found = resolved.config_hash
+        computed = resolved.config_hash
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; {remedy}") from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UserError(f"{path}: not a resolved configuration; {remedy}") from None
-    if stated != found:
+    if stated != computed:
         raise UserError(f"{path}: key config_hash is not the hash of 'config'; {remedy}")
     return resolved

@@ -26,13 +26,13 @@ class GatedWindows:
     """What computes logits and state of a model, words, the state before them, and masks."""
 
     def reset(self, batch: int) -> None:
-        """State zero for B streams."""
+        """Set the state of B streams to zero."""
         self.state = self.zeros(batch)
 
     def train(
         self, x: Tensor, y: Tensor, masks: Masks | None, *, learning_rate: float, reduction: str, clip_norm: float
     ) -> float:
-        """One SGD step; the summed loss in nats, under the weights before it.
+        """Make one SGD step; return the summed loss in nats, under the weights before it.
 
         The step is on the loss summed over the steps ("sum-steps") or averaged over them ("mean-steps"), and averaged
         over the streams. `masks` as in the model's `forward`.
@@ -42,7 +42,7 @@ class GatedWindows:
         return self._go_on("train", x, y, rate=learning_rate, clip_norm=clip_norm, **more)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """The summed loss in nats, without dropout and without a step."""
+        """Return the summed loss in nats, without dropout and without a step."""
         return self._go_on("read", x, y)
 
     def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
@@ -54,11 +54,11 @@ class GatedWindows:
         return float(outputs["nats"])
 
     def lists(self, x: Tensor) -> dict[str, Tensor]:
-        """Words x (T, B) as the model reads them."""
+        """Return words x (T, B) as the model reads them."""
         return {"x": x}
 
     def compute(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss that a step descends; the summed loss in nats, and the last state."""
+        """Compute the loss that a step descends; and the summed loss in nats and the last state."""
         y, state = batch["y"], tuple(batch[f"state_{i}"] for i in range(model.states))
         masks = (batch["mask_E"], batch["mask_H"]) if "mask_E" in batch else None
         logits, after = self.forward(model, batch["x"], state, masks)
@@ -79,5 +79,5 @@ class ReferenceEngine(GatedWindows, ReadableEngine):
 
 
 def share_of_one_word(reduction: str, T: int, B: int) -> float:
-    """How much a word's loss counts in a window of T steps and B streams; see `GatedWindows.train`."""
+    """Compute how much a word's loss counts in a window of T steps and B streams; see `GatedWindows.train`."""
     return 1 / B if reduction == "sum-steps" else 1 / (T * B)

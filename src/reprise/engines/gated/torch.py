@@ -125,7 +125,7 @@ class GroupedEngine:
         take_state(self._named(), state)
 
     def _named(self) -> dict[str, Tensor]:
-        """Views of the parameters, by the names and in the order of the readable model."""
+        """Return views of the parameters, by the names and in the order of the readable model."""
         model, c = self.model, self.model.candidate
         views = {"E": self.E, "W_o": self.W_o_T.T, "b_o": self.b_o}
         views |= {f"W_h{c}": self.W_c, f"U_h{c}": self.U_c_T.mT, f"b_h{c}": self.b_c}
@@ -176,7 +176,7 @@ class GRURecurrence(Recurrence):
         return self.h[1:], (self.h[-1],)
 
     def backward(self, dh: Tensor) -> tuple[Tensor, Tensor]:
-        """dh (T, B, H), by each state through the softmax alone, is used up: derivatives by gates and candidate."""
+        """Compute the derivatives by gates and candidate from dh (T, B, H), those by states of the softmax, used up."""
         T, _, H = dh.shape
         h, c, r, z = self.h[:-1], self.candidate, self.gates[..., :H], self.gates[..., H:]
         by_r, by_z, by_c = h * r * (1 - r), (h - c) * z * (1 - z), (1 - z) * (1 - c * c)
@@ -197,7 +197,7 @@ class LSTMRecurrence(Recurrence):
     """Equations (10)-(15)."""
 
     def forward(self, gates: Tensor, candidate: Tensor, state: State) -> tuple[Tensor, State]:
-        """Finishes the gates in place: all states h (T, B, H), the last (h, c)."""
+        """Finish the gates in place; return all states h (T, B, H) and the last (h, c)."""
         T, B, H = candidate.shape
         self.gates, self.candidate = gates, candidate
         self.h, self.c = candidate.new_empty(T + 1, B, H), candidate.new_empty(T + 1, B, H)
@@ -214,7 +214,7 @@ class LSTMRecurrence(Recurrence):
         return self.h[1:], (self.h[-1], self.c[-1])
 
     def backward(self, dh: Tensor) -> tuple[Tensor, Tensor]:
-        """dh (T, B, H), by each state through the softmax alone, is used up: derivatives by gates and candidate."""
+        """Compute the derivatives by gates and candidate from dh (T, B, H), those by states of the softmax, used up."""
         T, _, H = dh.shape
         new, c, tanh_c = self.candidate, self.c[:-1], self.tanh_c
         f, i, o = self.gates.split(H, -1)
@@ -272,7 +272,7 @@ class WordMatrices:
         self.transposed, self.each = transposed.unbind(), transposed.mT.unbind()
 
     def plan(self, k: Tensor) -> None:
-        """Takes the matrix of each word of a window, k (T, B), and sorts the rows of every step by it."""
+        """Take the matrix of each word of a window, k (T, B), and sort the rows of every step by it."""
         table = k.cpu().numpy()
         order = np.argsort(table, axis=1, kind="stable")
         self.order = torch.from_numpy(order).to(k.device).unbind()
@@ -287,7 +287,7 @@ class WordMatrices:
         return self._by_matrix(t, h, self.transposed)
 
     def multiply_transposed(self, t: int, d: Tensor) -> Tensor:
-        """The transposed matrices times d_b, (B, H) -> (B, H)."""
+        """Multiply the transposed matrices with d_b, (B, H) -> (B, H)."""
         return self._by_matrix(t, d, self.each)
 
     def _by_matrix(self, t: int, h: Tensor, matrices: tuple[Tensor, ...]) -> Tensor:
@@ -300,7 +300,7 @@ class WordMatrices:
         return out.index_select(0, self.back[t])
 
     def gradient(self, d: Tensor, h: Tensor) -> tuple[Tensor | None, Tensor]:
-        """The transposed sum of d_i h_i^T over the rows i of each matrix that occurs, d and h (T B, H).
+        """Sum d_i h_i^T, transposed, over the rows i of each matrix that occurs, d and h (T B, H).
 
         Returns which matrices (P,), sums (P, H, H); with a single matrix None, (1, H, H).
         """

@@ -22,8 +22,10 @@ FUNCTIONS = {"packed": "pp", "packed_free": "-p", "packed_train": "dpppp", "pack
 
 
 def terms(m: SymbolModel) -> dict[str, Tensor]:
-    """The terms that a model has: A (H, M), C (M, H), W (H, H), V, c; of a row a symbol B (n, M), S (n, H), D (n, H),
-    or (1, H) where all symbols have the same. Without S it is 1.
+    """Return the terms that a model has, by name; without S it is 1.
+
+    These are A (H, M), C (M, H), W (H, H), V and c; with a row a symbol B (n, M), S (n, H) and D (n, H), or (1, H)
+    where all symbols have the same.
     """
     if isinstance(m, GSO):  # (9)
         D = m.f[None] if m.D is None else m.D.T + m.f
@@ -78,7 +80,7 @@ class FusedEngine:
         return nats, best
 
     def _batch(self, batch: PackedBatch, shares: np.ndarray | None) -> Batch:
-        """The batch for C++. ValueError for symbols that do not exist."""
+        """Make the batch for C++; ValueError for symbols that do not exist."""
         for tokens in (batch.inputs, batch.targets):
             if not 0 <= tokens.min() <= tokens.max() < self.model.vocabulary:
                 raise ValueError(f"tokens must be in 0 .. {self.model.vocabulary - 1}")

@@ -41,7 +41,7 @@ class PackedBatch:
         return np.arange(self.active[0]) < self.active[:, None]
 
     def padded(self, rows: np.ndarray) -> np.ndarray:
-        """What the rows have, (steps, lines) int64; 0 where a line is over."""
+        """Spread values of rows over (steps, lines), int64; 0 where a line is over."""
         filled = self.filled
         padded = np.zeros(filled.shape, np.int64)
         padded[filled] = rows
@@ -57,7 +57,7 @@ class PackedBatch:
 
 
 def pack(split: Split, lines: np.ndarray, batch_size: int) -> list[PackedBatch]:
-    """The lines of `split` with these numbers, in this order, `batch_size` a batch, the last batch maybe fewer.
+    """Pack the lines of `split` with these numbers, in this order, `batch_size` a batch, in the last maybe fewer.
 
     Lines of fewer than two tokens predict nothing and are left out before batches are made.
     """
@@ -87,6 +87,6 @@ def pack(split: Split, lines: np.ndarray, batch_size: int) -> list[PackedBatch]:
 
 
 def by_length(split: Split, lines: np.ndarray) -> np.ndarray:
-    """The lines longest first: batches of nearly equal lengths, for what does not depend on who shares a batch."""
+    """Sort lines, the longest first: batches of nearly equal lengths, where it does not matter who shares a batch."""
     lengths = split.offsets[lines + 1] - split.offsets[lines]
     return lines[np.argsort(-lengths, kind="stable")]

@@ -13,7 +13,7 @@ class ReferenceEngine(Readable):
     """A `SymbolModel`, every line filled up to the longest of its batch."""
 
     def train(self, batch: PackedBatch, reduction: str) -> float:
-        """The summed loss in nats; sets `.grad` of every parameter, whatever it was, for the loss under `reduction`.
+        """Return the summed loss in nats; set `.grad` of every parameter, whatever it was, for the loss by `reduction`.
 
         `reduction` as in `PackedBatch.shares`.
         """
@@ -28,12 +28,12 @@ class ReferenceEngine(Readable):
 
     @torch.no_grad()
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
-        """The loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
+        """Return the loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
         losses, best, filled = self._losses(batch)
         return losses[filled].cpu().numpy(), best[filled].cpu().numpy().astype(np.int32)
 
     def _losses(self, batch: PackedBatch) -> tuple[Tensor, Tensor, Tensor]:
-        """Nats, the most probable symbol, and whether the line goes on, (T, lines) each; what is over means nothing."""
+        """Compute nats, the most probable symbol and whether the line goes on, (T, lines) each."""
         parts = batch.padded(batch.inputs), batch.padded(batch.targets), batch.filled
         x, y, filled = (torch.from_numpy(part).to(self.model.c.device) for part in parts)
         logits = self.model(x)  # (T, lines, V)

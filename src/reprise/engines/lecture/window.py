@@ -17,19 +17,19 @@ class WordWindows:
     """
 
     def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
-        """One step; the loss is that before it."""
+        """Make one step; return the loss before it."""
         return self.perform("train", nats_of, **self.lists(x), y=y, rate=learning_rate, clip_norm=clip_norm)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """No step."""
+        """Return the loss; make no step."""
         return self.perform("read", nats_of, **self.lists(x), y=y)
 
     def lists(self, x: Tensor) -> dict[str, Tensor]:
-        """Windows as the model reads them."""
+        """Return windows as the model reads them."""
         return {"x": x}
 
     def compute(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The mean loss, which a step descends, and the summed one."""
+        """Compute the mean loss, which a step descends, and the summed one."""
         nats = functional.cross_entropy(model(batch["x"]), batch["y"], reduction="sum")
         return nats / len(batch["y"]), {"nats": nats}
 

@@ -39,7 +39,7 @@ class Classes:
 
     @classmethod
     def of(cls, features: Features, like: Tensor) -> Classes:
-        """The classes under these features, their tags in the dtype of `like`."""
+        """Find the classes under these features, their tags in the dtype of `like`."""
         tags = features.matrix.dense()[:, features.identities :]
         packed = np.packbits(tags, axis=1)
         # Sorted by the identity first, so that class c < M is the type whose feature is number c.
@@ -55,7 +55,7 @@ class Classes:
         )
 
     def scores(self, a: Tensor, log_mass: Tensor, linear: Linear) -> Tensor:
-        """log B_c + a . phi_c: adaptors a (n, F) -> (n, C)."""
+        """Compute log B_c + a . phi_c (n, C) of adaptors a (n, F)."""
         scores = linear(a[:, self.identities :].contiguous(), self.tags, None).add_(log_mass)
         if self.identities:
             scores[:, : self.M].add_(a[:, : self.M])
@@ -63,6 +63,6 @@ class Classes:
         return scores
 
     def log_mass(self, log_b: Tensor) -> Tensor:
-        """log B_c (C,) float64 of log b (V,)."""
+        """Compute log B_c (C,), float64, of log b (V,)."""
         mass = log_b.new_zeros(len(self.tags), dtype=torch.float64)
         return mass.index_add_(0, self.of_type, log_b.double().exp()).log()

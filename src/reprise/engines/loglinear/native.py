@@ -31,7 +31,7 @@ Window = build.structure("i T B", "p x number h_0 c_0 gates c tanh_c h")
 
 
 def cpp() -> SimpleNamespace:
-    """The functions of `loglinear.cpp`, which says what each does. Raises NoCompiler."""
+    """Load the functions of `loglinear.cpp`, which says what each does. Raises NoCompiler."""
     return build.functions(
         "loglinear",
         "reprise_ll_",
@@ -50,7 +50,7 @@ def cpp() -> SimpleNamespace:
 
 
 def linear(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x (n, k), w (m, k) -> x @ w.T + bias (n, m); one of w and its transpose is contiguous."""
+    """Compute x @ w.T + bias (n, m) of x (n, k) and w (m, k); one of w and its transpose is contiguous."""
     (rows, depth), columns, transposed = x.shape, w.shape[0], w.is_contiguous()
     out = x.new_empty(rows, columns)
     cpp().product(rows, depth, columns, transposed, x.contiguous(), w if transposed else w.T, bias, out)
@@ -145,7 +145,7 @@ class FusedEngine:
 
 
 def _targeted(h: Tensor, y: Tensor) -> Tensor:
-    """The states that targets follow: all (T B, H) for targets (T, B), the last (B, H) for targets (B,)."""
+    """Select the states that targets follow: all (T B, H) for targets (T, B), the last (B, H) for targets (B,)."""
     return h.flatten(0, 1) if y.dim() == 2 else h[-1]
 
 
@@ -156,7 +156,7 @@ class OneHotInput:
         self.E, self.of_type = E, torch.arange(len(E))
 
     def rows(self, ids: Tensor) -> Tensor:
-        """The embeddings (n, D) of distinct, increasing ids (n,)."""
+        """Return the embeddings (n, D) of distinct, increasing ids (n,)."""
         return self.E[ids]
 
     def update(self, optimiser: RMSprop, ids: Tensor, d: Tensor) -> None:
@@ -199,7 +199,7 @@ class SoftmaxOutput:
         return losses
 
     def backward(self, optimiser: RMSprop) -> Tensor:
-        """Derivatives by h (n, H); the layer's weights are updated."""
+        """Update the layer's weights; return the derivatives by h (n, H)."""
         dh = linear(self.d, self.W.T)
         optimiser.product("W_a", self.d, self.h)
         optimiser.dense("b_a", self.d.sum(0))
@@ -220,7 +220,7 @@ class ClassOutput(SoftmaxOutput):
         self.log_mass = log_mass.to(W.dtype)
 
     def losses(self, h: Tensor, y: Tensor, weight: float = 0.0) -> Tensor:
-        """The same; what `backward` finds are weight * (expected - observed features) (n, F), equation 16."""
+        """Compute the same by classes; `backward` takes weight * (expected - observed features) (n, F), equation 16."""
         k, a = self.classes, linear(h, self.W, self.b)  # (n, F)   (12)
         self.h, self.d = h, torch.empty_like(a) if weight else None
         losses = torch.empty(len(y), dtype=torch.float64)
@@ -259,22 +259,22 @@ class RMSprop:
         self.rates = Rates(rate=rate, rho=rho, epsilon=epsilon, inside=inside)
 
     def dense(self, name: str, gradient: Tensor) -> None:
-        """Updates a parameter by its gradient."""
+        """Update a parameter by its gradient."""
         p = self.parameters[name]
         cpp().rmsprop(p.numel(), p, self.a[name], gradient, self.rates)
 
     def product(self, name: str, d: Tensor, h: Tensor) -> None:
-        """Updates a parameter (m, H) whose gradient is d' h, with d (n, m) and h (n, H)."""
+        """Update a parameter (m, H) whose gradient is d' h, with d (n, m) and h (n, H)."""
         p = self.parameters[name]
         cpp().rmsprop_product(*p.shape, len(h), d, h, p, self.a[name], self.rates)
 
     def rows(self, name: str, rows: Tensor, gradient: Tensor) -> None:
-        """Updates these distinct rows (n,) of a table, of which gradient (n, D) has one each."""
+        """Update these distinct rows (n,) of a table, of which gradient (n, D) has one each."""
         table = self.parameters[name], self.a[name], self.seen[name]
         cpp().rmsprop_rows(*gradient.shape, rows, *table, gradient, self.step, self.rates)
 
     def state(self) -> dict[str, Any]:
-        """Copies of what decides the next steps, beside the parameters."""
+        """Return copies of what decides the next steps, without the parameters."""
         copies = {key: {n: v.clone() for n, v in getattr(self, key).items()} for key in ("a", "seen")}
         return copies | {"step": self.step}
 

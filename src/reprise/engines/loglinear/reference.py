@@ -23,19 +23,19 @@ class WordsInWindows:
     def train(
         self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
     ) -> float:
-        """One step on the mean loss of the targets; the summed loss, nats, under the weights before it."""
+        """Make one step on the mean loss of the targets; return the summed one in nats, under the weights before it."""
         return self._go_on("train", x, y, rate=learning_rate, rho=rho, epsilon=epsilon, inside=inside)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        """The summed loss in nats, without a step."""
+        """Return the summed loss in nats, without a step."""
         return self._go_on("read", x, y)
 
     def log_probabilities(self, x: Tensor) -> Tensor:
-        """log p of the word after each window, (B, V), nats."""
+        """Compute log p of the word after each window, (B, V), in nats."""
         return self.perform("read", itemgetter("log_p"), **self.lists(x), **by_name(self.state or ()))
 
     def reset(self, batch: int) -> None:
-        """State zero for B streams."""
+        """Set the state of B streams to zero."""
         self.state = self.zeros(batch)
 
     def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
@@ -47,16 +47,17 @@ class WordsInWindows:
         return float(outputs["nats"])
 
     def lists(self, x: Tensor) -> dict[str, Tensor]:
-        """Words x (T, B) as the model reads them."""
+        """Return words x (T, B) as the model reads them."""
         return {"x": x}
 
     def log_p_of(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
-        """log p of the types y (n,) by adaptors a (n, F), in nats."""
+        """Compute log p of the types y (n,) by adaptors a (n, F), in nats."""
         return model.log_p(a).gather(1, y[:, None])[:, 0]
 
     def compute(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The mean loss of the targets, the summed one, the last state; without targets the distribution after every
-        window.
+        """Compute the mean loss of the targets, the summed one and the last state.
+
+        Without targets the distribution after every window is computed.
         """
         carried = "h_0" in batch
         a, after = model.adaptors(batch["x"], pairs(batch, model.layers) if carried else None)
@@ -77,7 +78,7 @@ class ReferenceEngine(WordsInWindows, ReadableEngine):
         self.state_dict, self.load_state_dict = self.optimiser.state_dict, self.optimiser.load_state_dict
 
     def descend(self, loss: Tensor, rate: float, rho: float, epsilon: float, inside: float) -> None:
-        """One step of RMSprop."""
+        """Make one step of RMSprop."""
         by = self.optimiser
         by.learning_rate, by.decay, by.epsilon, by.inside = rate, rho, epsilon, inside
         self.model.zero_grad()

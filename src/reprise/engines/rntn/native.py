@@ -63,13 +63,13 @@ class FusedEngine:
         return self.library.evaluate(self.model, self._data(data), self._hidden)
 
     def export(self) -> dict[str, Tensor]:
-        """The state_dict of the readable model, as copies."""
+        """Return the state_dict of the readable model, as copies."""
         words = self.tiles.mT.reshape(-1, self.H + 1)[: self.V]  # W_o and b_o side by side
         seen = self.padded | {"W_o": words[:, :-1], "b_o": words[:, -1]}
         return {name: seen[name].clone(memory_format=torch.contiguous_format) for name in self.shapes}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Takes the values of a readable model's state_dict."""
+        """Take the values of a readable model's state_dict."""
         words = torch.zeros(len(self.tiles) * self.tile, self.H + 1)
         words[:, -1] = PADDING_BIAS
         words[: self.V, :-1], words[: self.V, -1] = state["W_o"], state["b_o"]
@@ -78,14 +78,14 @@ class FusedEngine:
             view.copy_(state[name])
 
     def _layout(self, name: str, shape: torch.Size) -> tuple[int, ...]:
-        """The engine's shape of a parameter."""
+        """Return the engine's shape of a parameter."""
         if name == "W_o":
             return -(-self.V // self.tile), self.H + 1, self.tile
         *outer, last = (*shape[:-2], shape[-1], shape[-2]) if name.startswith("U") else shape
         return *outer, -(-last // self.lanes) * self.lanes
 
     def _readable(self, name: str, array: Tensor) -> Tensor:
-        """The engine's array of a parameter, seen in the readable model's shape."""
+        """Return the engine's array of a parameter as a view in the readable model's shape."""
         shape = self.shapes[name]
         return array[..., : shape[-2]].mT if name.startswith("U") else array[..., : shape[-1]]
 

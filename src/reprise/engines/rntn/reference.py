@@ -17,7 +17,7 @@ class ReferenceEngine(ReadableEngine):
         self.hidden: Tensor = self.model.initial_state()
 
     def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
-        """One SGD step a subsequence, on the "sum" or "mean" of its losses.
+        """Make one SGD step a subsequence, on the "sum" or "mean" of its losses.
 
         Returns the sum of all losses in nats, each word's under the weights before its step.
         """
@@ -32,7 +32,7 @@ class ReferenceEngine(ReadableEngine):
 
     @torch.no_grad()
     def evaluate(self, data: Subsequences) -> float:
-        """The summed loss in nats, without dropout and without steps."""
+        """Return the summed loss in nats, without dropout and without steps."""
         return sum(self._loss(data, i, 0.0, 0).item() for i in range(len(data)))
 
     def _loss(self, data: Subsequences, i: int, dropout: float, key: int) -> Tensor:

@@ -1,5 +1,6 @@
-"""Many replicas of one experiment in one training, with the readable models: the engine of a GPU, and of `--engine
-stacked` on a CPU.
+"""Many replicas of one experiment in one training, by the readable models: the engine of a GPU.
+
+With `--engine stacked` it trains on a CPU too.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ __all__ = ["NAME", "Member", "OutOfMemory", "Request", "Stack", "join", "result_
 
 
 def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, Any]) -> Member:
-    """The engine of a replica in this stack: `model` has its first weights, `options` are those of `protocol`."""
+    """Make a replica's engine in a stack; `model` has its first weights, `options` are those of `protocol`."""
     clip_norm = options.get("clip_norm", 0.0)
     clip = Clip(clip_norm) if clip_norm else None
     match protocol:

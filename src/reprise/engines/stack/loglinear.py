@@ -42,11 +42,11 @@ class ByClasses(nn.Module):
         self.register_buffer("log_share", (model.log_b - log_mass[classes.of_type]).to(like.dtype))  # log b(x) / B_c
 
     def embedded(self, words: Tensor) -> Tensor:
-        """psi(x) E: words (T, B), as places among the embeddings that were gathered -> (T, B, D)."""
+        """Compute psi(x) E (T, B, D) of words (T, B), given as places among the embeddings that were gathered."""
         return functional.embedding(words, self.E)
 
     def log_p(self, a: Tensor, y: Tensor | None = None) -> Tensor:
-        """log p (13), by adaptors a (n, F), of all types (n, V), or of the types y (n,) alone."""
+        """Compute log p (13), by adaptors a (n, F), of all types (n, V), or of the types y (n,) alone."""
         if not self.predicts_features:
             log_p = torch.log_softmax(self.log_b + a, 1)
             return log_p if y is None else log_p.gather(1, y[:, None])[:, 0]
@@ -74,7 +74,7 @@ class LogLinearMember(WordsInWindows, Member):
         self.zeros = model.initial_state
 
     def lists(self, x: Tensor) -> Tensors:
-        """Words x (T, B) as their places among the distinct types, or classes, and the rows of E that these read."""
+        """Return words x (T, B) as places among the distinct types, or classes, and the rows of E that these read."""
         if self.of_type is None:
             return dict(zip(("rows", "x"), distinct(x.numpy(), self.sources), strict=True))
         classes, places = distinct(self.of_type[x.numpy()], self.sources)

@@ -47,14 +47,16 @@ def result_of(value: Any) -> Any:
 
 
 class Member(ABC):
-    """What a protocol trains and reads with. All members of a stack are of one class and have equal settings, so that
-    the first of them says how batches of all are computed.
+    """A replica's engine in a stack.
 
-    `rows` says which parameters are tables of which a batch reads a few rows, by the name of the input that lists them:
-    rows that are not listed are not differentiated. Padding in such a list is -1, and no row is listed twice.
+    All members of a stack are of one class and have equal settings: the first of them computes the batches of all.
 
-    `own` are the parameters, and `kept` what the optimiser carries from step to step: the member's own before the first
-    step and after it has left, meanwhile its parts of what the stack has.
+    Attributes:
+        rows: Parameters that are tables of which a batch reads a few rows, each with the name of the input that lists
+            these rows. Others are not differentiated. No row is listed twice; padding in a list is -1.
+        own: The parameters. Before the first step, and after the member has left the stack, they are its own tensors,
+            meanwhile views of the stack's.
+        kept: What the optimiser carries from step to step, stored like `own`.
     """
 
     name = NAME
@@ -74,23 +76,23 @@ class Member(ABC):
 
     @abstractmethod
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """The loss that one member's step descends, and what else is found; the model has the member's parameters."""
+        """Compute the loss that a step descends, and other outputs, by a model with the member's parameters."""
 
     def loss(self, parameters: Tensors, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """`compute` with the parameters in the model's place; `expanded` first."""
+        """Compute the loss and the other outputs by parameters, which `expanded` prepares."""
         values = {f"model.{name}": p for name, p in self.expanded(parameters, batch).items()}
         return functional_call(self.readable, values | self.constants, (batch,))
 
     def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
-        """The parameters as the model reads them, of those whose rows were gathered."""
+        """Return the parameters as the model reads them, made of the rows that were gathered."""
         return parameters
 
     def signature(self, batch: Mapping[str, Any]) -> Hashable:
-        """Equal for batches that can be computed together: by default those of inputs of the same sizes."""
+        """Return a key, equal for batches that can be computed together: by default those of the same sizes."""
         return tuple((name, tuple(value.shape)) for name, value in sorted(batch.items()) if isinstance(value, Tensor))
 
     def collate(self, batches: Sequence[Tensors]) -> Tensors:
-        """One member's inputs beside the other's, (R, ...), filled up to the largest."""
+        """Stack the members' inputs, (R, ...), each filled up to the largest."""
         return {name: self._pad_together(name, [batch[name] for batch in batches]) for name in batches[0]}
 
     def _pad_together(self, name: str, values: Sequence[Tensor]) -> Tensor:
@@ -107,7 +109,7 @@ class Member(ABC):
         return padded
 
     def answer(self, mode: str, batches: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-        """What each slot's batch gives: states where they were computed, all else on the CPU."""
+        """Compute the batch of each slot; return states on the stack's device and all else on the CPU."""
         rates = {slot: batch.get("rate", 0.0) for slot, batch in batches.items()}
         tensors = {slot: {n: v for n, v in batch.items() if isinstance(v, Tensor)} for slot, batch in batches.items()}
         some = next(iter(tensors.values()))
@@ -130,7 +132,7 @@ class Member(ABC):
         return lambda outputs: self.summarize(outputs, *batch)
 
     def inputs(self, x: Tensor, y: Tensor) -> Tensors:
-        """A batch of the protocol's as tensors."""
+        """Turn a batch of the protocol into tensors."""
         return {"x": x, "y": y}
 
     def summarize(self, outputs: Tensors, *batch: Any) -> Any:
@@ -142,23 +144,23 @@ class Member(ABC):
         return Request(self, mode, batch, finish)
 
     def export(self) -> Tensors:
-        """The state_dict of the readable model, as copies on the CPU."""
+        """Return the state_dict of the readable model, as copies on the CPU."""
         return {name: value.cpu().clone() for name, value in self.own.items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Takes the values of a state_dict of the readable model."""
+        """Take the values of a state_dict of the readable model."""
         for name, value in state.items():
             self.own[name].copy_(value)
 
     def state_dict(self) -> dict[str, Any] | None:
-        """What the optimiser carries from step to step, as copies; None before the first step."""
+        """Return what the optimiser carries from step to step, as copies; None before the first step."""
         if self.kept is None:
             return None
         kept = {name: [value.cpu().clone() for value in values] for name, values in self.kept["kept"].items()}
         return {"step": int(self.kept["step"]), "kept": kept}
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Takes what `state_dict` gave, before the first step."""
+        """Take what `state_dict` returned, before the first step."""
         self.kept = state
 
 
@@ -174,8 +176,16 @@ class Loss(nn.Module):
 
 
 def distinct(words: np.ndarray, limit: int, room: int = 0) -> tuple[Tensor, Tensor]:
-    """The distinct numbers in `words` (...), filled up with -1 to as many as there can be below `limit`, in so many
-    words or in `room`; and for each of the words the place of its number, (...).
+    """Find the distinct numbers in words.
+
+    Args:
+        words: Any shape.
+        limit: All numbers are below it.
+        room: The list has room for so many at least.
+
+    Returns:
+        The numbers, filled up with -1 to as many as `words` or `room` could hold, at most `limit`; and the place of
+        each word's number in the list, in the shape of `words`.
     """
     numbers, places = np.unique(words, return_inverse=True)
     rows = np.full(min(max(words.size, room), limit), -1, np.int64)

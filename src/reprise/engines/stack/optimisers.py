@@ -20,13 +20,13 @@ Kept = tuple[Tensor, ...]
 
 
 def along(values: Tensor, like: Tensor) -> Tensor:
-    """A number a member (R,) in the dtype and with the axes of `like` (R, ...)."""
+    """Give a number a member (R,) the dtype and the axes of `like` (R, ...)."""
     return values.to(like.dtype).view(-1, *[1] * (like.dim() - 1))
 
 
 @dataclass(frozen=True)
 class SGD:
-    """p - rate g"""
+    """Plain gradient descent, p - rate g."""
 
     by_rows: ClassVar[bool] = True
 
@@ -100,7 +100,7 @@ class Clip:
     epsilon: float = 0.0
 
     def factors(self, gradients: Sequence[Tensor]) -> Tensor:
-        """Gradients (R, ...) -> (R,), float64. The norm is summed in float64: a float32 sum of millions is wrong."""
+        """Compute each member's factor (R,), float64, of its gradients (R, ...); see `reprise.engines.clipping`."""
         norms = [torch.linalg.vector_norm(g.flatten(1), dim=1, dtype=torch.float64) for g in gradients]
         norm = torch.linalg.vector_norm(torch.stack(norms), dim=0) + self.epsilon
         return torch.where(norm > self.norm, self.norm / norm, torch.ones_like(norm))

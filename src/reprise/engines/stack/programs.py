@@ -35,11 +35,11 @@ class Programs:
         self.known: dict[Hashable, tuple[Any, Tensors, Tensors] | None] = {}  # a graph, its inputs and outputs
 
     def forget(self) -> None:
-        """Drops all graphs: the tensors that they write to are replaced."""
+        """Drop all graphs: the tensors that they write to are replaced."""
         self.known = {}
 
     def call(self, name: Hashable, function: Function, inputs: Mapping[str, Tensor]) -> Tensors:
-        """What `function` makes of the inputs. `name` tells functions apart that take inputs of the same shapes."""
+        """Call `function` on the inputs; `name` tells functions apart that take inputs of the same shapes."""
         if not self.captures:
             return function(dict(inputs))
         key = name, tuple((k, tuple(v.shape), v.dtype) for k, v in sorted(inputs.items()))

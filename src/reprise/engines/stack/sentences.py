@@ -28,12 +28,12 @@ class Ragged(Member):
         return tuple(sorted(name for name, value in batch.items() if isinstance(value, Tensor)))
 
     def nats(self, logits: Tensor, y: Tensor, filled: Tensor) -> Tensor:
-        """-log p of each target y (...), by logits (..., V), in nats; 0 where it is not `filled`."""
+        """Compute -log p of each target y (...), by logits (..., V), in nats; 0 where it is not `filled`."""
         nats = functional.cross_entropy(logits.flatten(0, -2), y.flatten(), reduction="none").view(y.shape)
         return torch.where(filled, nats, torch.zeros_like(nats))
 
     def listed(self, words: Tensor, table: str) -> tuple[Tensor, Tensor]:
-        """The rows of a table that words (T, B) read, as many as a stack can bring together, and their places."""
+        """List the rows of a table that words (T, B) read, as many as a stack can bring together, and their places."""
         T, B = words.shape
         limit = self.readable.model.get_parameter(table).shape[0]
         return distinct(words.numpy(), limit, -(-T // self.multiple) * self.multiple * B)
@@ -50,7 +50,7 @@ class LineMember(Ragged):
         return (each * batch["share"]).sum(), outputs
 
     def evaluate(self, batch: PackedBatch) -> Request:
-        """As the reference engine."""
+        """Request what the reference engine computes."""
         inputs = self.inputs(batch, "mean-tokens")
         filled = inputs["filled"]
 
@@ -61,7 +61,7 @@ class LineMember(Ragged):
         return self.perform("read", finish, **inputs)
 
     def inputs(self, batch: PackedBatch, reduction: str) -> Tensors:
-        """Symbols, targets, what each counts and whether it is filled, (T, lines) each: packed rows are row by row."""
+        """Return symbols, targets, what each counts and whether it is filled, (T, lines) each."""
         x, y, filled = map(torch.from_numpy, (batch.padded(batch.inputs), batch.padded(batch.targets), batch.filled))
         shares = torch.from_numpy(batch.shares(reduction)).to(self.readable.model.c.dtype)
         return {"filled": filled, "share": shares * filled, "x": x, "y": y}
@@ -88,8 +88,12 @@ class SentenceMember(Ragged):
         return inputs
 
     def inputs(self, words: Tensor, present: Tensor, y: Tensor) -> Tensors:
-        """See `Member`: words (T, B), padded where `present` is false, and classes y (n,) of the sentences, or of the
-        words that are there, row by row.
+        """See `Member`.
+
+        Args:
+            words: (T, B), padded where `present` is false.
+            present: (T, B) bool.
+            y: (n,) classes of the sentences, or of the present words, row by row.
         """
         item = self._item(present, y)
         classes = torch.zeros(item.shape, dtype=torch.int64)
@@ -104,7 +108,7 @@ class SentenceMember(Ragged):
         return float(outputs["nats"]) / len(y), outputs["best"][tuple(slice(n) for n in item.shape)][item]
 
     def _item(self, present: Tensor, y: Tensor) -> Tensor:
-        """Where there is something to classify."""
+        """Return where there is something to classify."""
         return present if self.options["of_words"] else torch.ones_like(y, dtype=torch.bool)
 
 
@@ -120,7 +124,7 @@ class TranslationMember(Ragged):
         return nats / batch["pairs"], {"nats": nats}
 
     def inputs(self, batch: Any) -> Tensors:
-        """A `PairBatch`, its targets where they stand among the words, (U, B)."""
+        """Turn a `PairBatch` into tensors, its targets where they stand among the words, (U, B)."""
         y, filled = torch.zeros_like(batch.before), torch.zeros_like(batch.before, dtype=torch.bool)
         y.view(-1)[batch.places], filled.view(-1)[batch.places] = batch.targets, True
         pairs = torch.tensor(len(batch.lengths))

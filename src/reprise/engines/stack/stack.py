@@ -27,7 +27,7 @@ class OutOfMemory(MemoryError):
 
 
 class Stack:
-    """What trains its members together on `device`. Members join before the first step and may leave after any.
+    """Trains its members together on `device`. Members join before the first step and may leave after any.
 
     `say` takes a line for the log.
     """
@@ -82,13 +82,13 @@ class Stack:
         return notes
 
     def keep(self, trainings: Sequence[Any]) -> None:
-        """Lets all members go whose training, which has its member as `kernel`, is not among these."""
+        """Let all members go whose training, which has its member as `kernel`, is not among these."""
         stay = [training.kernel for training in trainings if isinstance(getattr(training, "kernel", None), Member)]
         if leaving := [member for member in self.members if member not in stay]:
             self.leave(leaving)
 
     def leave(self, leaving: Sequence[Member]) -> None:
-        """Takes members out, each with its last parameters; the others are moved together and not changed."""
+        """Take members out, each with its last parameters; the others are moved together and not changed."""
         for member in leaving:
             member.own, member.kept = member.export(), member.state_dict()
         stay = [i for i, member in enumerate(self.members) if member not in leaving]
@@ -106,10 +106,15 @@ class Stack:
         self._share_out()
 
     def run(self, mode: str, inputs: Tensors, rates: Mapping[int, float]) -> Tensors:
-        """One step ("train") or reading of the batches of the slots that have `rates`, side by side, (R, ...) each.
+        """Make one step ("train") on the batches of the slots that have `rates`, or read them.
 
-        What the loss gives beside itself, (R, ...) each. What stands at the other slots means nothing; their parameters
-        stay as they are.
+        Args:
+            mode: "train" or "read".
+            inputs: Of all slots, (R, ...) each.
+            rates: Learning rates by slot. The parameters of other slots stay as they are.
+
+        Returns:
+            The outputs besides the loss, (R, ...) each; those of other slots mean nothing.
         """
         every = range(len(self.members))
         if mode == "train":
@@ -119,7 +124,7 @@ class Stack:
         return self.programs.call(mode, self._train if mode == "train" else self._read, inputs)
 
     def _constant(self, name: str, values: tuple[float, ...] | tuple[bool, ...]) -> Tensor:
-        """The values (R,) on the stack's device, where they are from step to step: moving them waits for the GPU."""
+        """Return the values (R,) on the stack's device, kept from step to step: moving them waits for the GPU."""
         known = self._constants.get(name)
         if known is None or known[0] != values:
             dtype = torch.bool if isinstance(values[0], bool) else torch.float64
@@ -151,7 +156,7 @@ class Stack:
 
     @torch.no_grad()
     def _build(self) -> None:
-        """Lays the members' parameters side by side, before the first step."""
+        """Lay the members' parameters side by side, before the first step."""
         if self.parameters:
             return
         first = self.members[0]
@@ -172,7 +177,7 @@ class Stack:
                         mine.copy_(value)
 
     def _share_out(self) -> None:
-        """Gives every member its parts."""
+        """Give every member its parts of the stack's tensors."""
         for slot, member in enumerate(self.members):
             parts = {name: p[slot] for name, p in self.parameters.items()}
             member.own = {name: part[:-1] if name in member.rows else part for name, part in parts.items()}
@@ -185,7 +190,7 @@ class Stack:
             return vmap(self.members[0].loss)(self._gathered(batch), batch)[1]
 
     def _train(self, inputs: Tensors) -> Tensors:
-        """One update in place of the slots that are active, of all where nothing is said of that."""
+        """Make one update in place of the active slots, by default of all."""
         batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
         active, rate = inputs.get("active"), inputs["rate"]
         before, first = self._gathered(batch), self.members[0]
@@ -195,16 +200,18 @@ class Stack:
                 factors = first.clip.factors(list(gradients.values()))
                 gradients = {name: g * along(factors, g) for name, g in gradients.items()}
             self.steps.add_(1 if active is None else active.to(self.steps.dtype))
-            for name, p in before.items():
-                rows, g, mine = self._rows(name, batch), gradients[name], (self.parameters[name], *self.kept[name])
+            for name, gathered in before.items():
+                p, rows, g = gathered, self._rows(name, batch), gradients[name]
+                mine = self.parameters[name], *self.kept[name]
                 if rows is not None and not first.optimiser.by_rows:
                     g = put_rows(torch.zeros_like(mine[0]), rows, g)
                     p, rows = mine[0], None
                 old = (p, *(k if rows is None else take_rows(k, rows) for k in mine[1:]))
                 new, kept = first.optimiser.update(p, g, old[1:], rate, self.steps)
-                for table, before_, after in zip(mine, old, (new, *kept), strict=True):
+                for table, old_part, new_part in zip(mine, old, (new, *kept), strict=True):
+                    after = new_part
                     if active is not None:
-                        after = torch.where(active.view(-1, *[1] * (after.dim() - 1)), after, before_)
+                        after = torch.where(active.view(-1, *[1] * (after.dim() - 1)), new_part, old_part)
                     if rows is None:
                         table.copy_(after)
                     else:
@@ -212,12 +219,12 @@ class Stack:
         return outputs
 
     def _gathered(self, batch: Tensors) -> Tensors:
-        """All parameters, of those with rows the ones that the batch names, (R, N, ...)."""
+        """Gather the parameters, of those with rows the ones that the batch lists, (R, N, ...)."""
         rows = {name: self._rows(name, batch) for name in self.parameters}
         return {n: p if rows[n] is None else take_rows(p, rows[n]) for n, p in self.parameters.items()}
 
     def _rows(self, name: str, batch: Tensors) -> Tensor | None:
-        """The rows of a parameter that the batch names, (R, N), the spare one for -1; None: the whole parameter."""
+        """Return the rows of a parameter that the batch lists, (R, N), the spare one for -1; None: all of it."""
         if name not in self.members[0].rows:
             return None
         rows = batch[self.members[0].rows[name]]
@@ -225,12 +232,12 @@ class Stack:
 
 
 def take_rows(table: Tensor, rows: Tensor) -> Tensor:
-    """Rows (R, N) of each member's part of a table (R, V, ...), (R, N, ...)."""
+    """Take rows (R, N) of each member's part of a table (R, V, ...): (R, N, ...)."""
     return table.flatten(0, 1).index_select(0, _flat(table, rows)).unflatten(0, rows.shape)
 
 
 def put_rows(table: Tensor, rows: Tensor, values: Tensor) -> Tensor:
-    """Writes them; a row that is there twice is the spare one, which stays as it is."""
+    """Write rows of each member's part of a table; only the spare one occurs twice, and it stays as it is."""
     table.flatten(0, 1).index_copy_(0, _flat(table, rows), values.flatten(0, 1))
     return table
 

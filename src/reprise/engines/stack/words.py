@@ -1,5 +1,7 @@
-"""Stacks of the models that read words and descend by plain SGD: of the vectors of words and the matrices of an r-RNTN
-those that a step reads are gathered, so that its cost grows neither with the vocabulary's vectors nor with K.
+"""Stacks of the models that read words and descend by plain SGD.
+
+A step gathers the vectors of words and the matrices of an r-RNTN that it reads, so that its cost grows neither with the
+vocabulary's vectors nor with K.
 
 Of a class that inherits from those named here, which may read its parameters in ways of its own, nothing is gathered.
 """
@@ -97,7 +99,7 @@ class SubsequenceMember(Member):
         return {slot: {"nats": totals[slot], "h": h[slot]} for slot in batches}
 
     def _lists(self, words: np.ndarray) -> Tensors:
-        """Which rows a subsequence reads, and which of these its words are; the same of the matrices."""
+        """List the rows and matrices that a subsequence reads, and the places of its words among them."""
         lists = dict(zip(("words", "word"), distinct(words, self.V), strict=True)) if self.of_word else {}
         if self.matrix_index is not None:
             k = self.matrix_index(torch.from_numpy(words.astype(np.int64))).numpy()
@@ -105,11 +107,11 @@ class SubsequenceMember(Member):
         return lists
 
     def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> Request:
-        """As the reference engine; `reduction` is that which the member was made with."""
+        """Request what the reference engine computes; `reduction` is that which the member was made with."""
         return self._go_on("train", data, rate=learning_rate, dropout=dropout, key=key)
 
     def evaluate(self, data: Subsequences) -> Request:
-        """As the reference engine."""
+        """Request what the reference engine computes."""
         return self._go_on("read", data, dropout=0.0, key=0)
 
     def _go_on(self, mode: str, data: Subsequences, **how: Any) -> Request:
@@ -142,7 +144,7 @@ class GatedMember(GatedWindows, Member):
         return parameters | {name: parameters[name][batch["matrix"]] for name in self.of_matrix}
 
     def lists(self, x: Tensor) -> Tensors:
-        """Words x (T, B) as their numbers among the distinct ones, the rows of these, and their matrices."""
+        """Return words x (T, B) as their numbers among the distinct ones, the rows of these, and their matrices."""
         if not self.rows:
             return {"x": x}
         words, places = distinct(x.cpu().numpy(), self.V)
@@ -159,5 +161,5 @@ class WindowMember(WordWindows, Member):
     rows: ClassVar[dict[str, str]] = {"E": "words"}
 
     def lists(self, x: Tensor) -> Tensors:
-        """Words (B, n) as their numbers among the distinct ones, and the rows of these."""
+        """Return words (B, n) as their numbers among the distinct ones, and the rows of these."""
         return dict(zip(("words", "x"), distinct(x.numpy(), self.readable.model.vocabulary), strict=True))
