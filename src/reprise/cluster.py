@@ -89,7 +89,7 @@ def _named_partitions(path: str) -> list[Limits]:
 
 
 def slurm_partition(name: str | None = None) -> Limits | None:
-    """The limits of SLURM's partition `name`, by default of the default one, as `scontrol` states them.
+    """Return the limits of SLURM's partition `name`, by default of the default one, as `scontrol` states them.
 
     None where there is no such command, no answer or no such partition: SLURM has the last word anyway. Limits of an
     account or a QOS are not asked for.

@@ -23,7 +23,7 @@ WORD = (1 << 64) - 1
 
 
 def key(seed: int, *stream: int) -> int:
-    """The key of a stream, 0 <= key < 2**64: `key(seed, purpose, epoch)` and so on, in this order."""
+    """Compute the key of a stream, 0 <= key < 2**64: `key(seed, purpose, epoch)` and so on, in this order."""
     value = 0
     for number in (seed, *stream):
         value = mix(((value ^ (int(number) & WORD)) + GOLDEN) & WORD)
@@ -31,7 +31,7 @@ def key(seed: int, *stream: int) -> int:
 
 
 def uniform64(key: int, start: int, count: int) -> np.ndarray:
-    """Numbers start .. start+count-1 of the stream: (count,) uint64, uniform over 0 .. 2**64-1."""
+    """Draw numbers start .. start+count-1 of the stream: (count,) uint64, uniform over 0 .. 2**64-1."""
     counters = np.arange(start + 1, start + 1 + count, dtype=np.uint64)
     # an array of one key, not a scalar: arrays wrap around silently, scalars warn
     z = counters * np.uint64(GOLDEN) + np.array([key], dtype=np.uint64)
@@ -41,12 +41,12 @@ def uniform64(key: int, start: int, count: int) -> np.ndarray:
 
 
 def uniform32(key: int, start: int, count: int) -> np.ndarray:
-    """The upper halves of these numbers: (count,) uint32, uniform over 0 .. 2**32-1."""
+    """Draw the upper halves of these numbers: (count,) uint32, uniform over 0 .. 2**32-1."""
     return (uniform64(key, start, count) >> np.uint64(32)).astype(np.uint32)
 
 
 def uniform32_torch(key: int, start: int, count: int, device: torch.device | str = "cpu") -> torch.Tensor:
-    """The numbers of `uniform32` as (count,) int64 on `device`: torch hardly computes in uint32."""
+    """Draw the numbers of `uniform32` as (count,) int64 on `device`: torch hardly computes in uint32."""
     import torch
 
     counters = torch.arange(start + 1, start + 1 + count, dtype=torch.int64, device=device)
@@ -57,14 +57,14 @@ def uniform32_torch(key: int, start: int, count: int, device: torch.device | str
 
 
 def dropout_threshold(p: float) -> int:
-    """ceil(p * 2**32): a unit is kept iff its number reaches it. ValueError unless 0 <= p < 1."""
+    """Compute ceil(p * 2**32): a unit is kept iff its number reaches it. ValueError unless 0 <= p < 1."""
     if not 0.0 <= p < 1.0:
         raise ValueError(f"dropout must be in [0, 1), not {p}")
     return math.ceil(p * 2**32)
 
 
 def dropout_mask(key: int, first_token: int, tokens: int, hidden: int, p: float) -> np.ndarray:
-    """Inverted dropout, (tokens, hidden) float32: 0 with probability p, else 1/(1-p).
+    """Draw a mask of inverted dropout, (tokens, hidden) float32: 0 with probability p, else 1/(1-p).
 
     Unit j of token t of the epoch takes number t*hidden + j: a mask does not depend on how the epoch
     was cut.
@@ -82,7 +82,7 @@ def dropout_mask_torch(
     device: torch.device | str = "cpu",
     dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    """The same mask as `dropout_mask`, (tokens, hidden), made on `device`, float32 unless `dtype` says otherwise."""
+    """Draw the same mask as `dropout_mask`, (tokens, hidden), on `device`, in float32 or `dtype`."""
     import torch
 
     numbers = uniform32_torch(key, first_token * hidden, tokens * hidden, device)
@@ -91,17 +91,17 @@ def dropout_mask_torch(
 
 
 def mix(z: int) -> int:
-    """The finaliser of splitmix64, of 0 <= z < 2**64."""
+    """Apply the finaliser of splitmix64 to 0 <= z < 2**64."""
     z = ((z ^ (z >> 30)) * FIRST) & WORD
     z = ((z ^ (z >> 27)) * SECOND) & WORD
     return z ^ (z >> 31)
 
 
 def signed(value: int) -> int:
-    """The int64 with the bits of the uint64 `value`."""
+    """Return the int64 with the bits of the uint64 `value`."""
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def _shifted(z: torch.Tensor, bits: int) -> torch.Tensor:
-    """A logical shift to the right: torch's `>>` on int64 repeats the sign bit."""
+    """Shift to the right logically: torch's `>>` on int64 repeats the sign bit."""
     return (z >> bits) & ((1 << (64 - bits)) - 1)

@@ -55,12 +55,12 @@ def report_memory(what: str, remedy: str) -> Iterator[None]:
 
 
 def beyond_memory(error: Exception) -> bool:
-    """Whether memory could not hold what was asked for, by the error that torch, numpy or Python raised."""
+    """Return whether memory could not hold what was asked for, by the error that torch, numpy or Python raised."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _TOO_LARGE)
 
 
 def printable(text: str) -> str:
-    """A text from anywhere as a terminal can show it: control characters, which could steer it, are spelt out."""
+    """Return a text as a terminal can show it: control characters, which could steer it, are spelt out."""
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -72,12 +72,12 @@ _NAMED = 12
 
 
 def shortened(value: Any) -> str:
-    """A value as a line can hold it: of what is long, the beginning and the end."""
+    """Return a value as a line can hold it: of a long one, the beginning and the end."""
     return _SHORT.repr(value)
 
 
 def known(name: str, names: Iterable[str]) -> str:
-    """The remedy for an unknown name: the one that was probably meant, or what there is, which may be too many.
+    """Return the remedy for an unknown name: the one that was probably meant, or the known names.
 
     "<experiment>" means "<paper>/<experiment>". Where there are too many of these, those of the paper that `name` says,
     else the papers.

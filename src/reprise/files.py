@@ -66,7 +66,7 @@ def read_whole(path: Path) -> bytes:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def is_there(path: Path) -> bool:
+def entry_exists(path: Path) -> bool:
     """Return whether something stands at `path`, or did: behind a dead link, on a disk that is not mounted."""
     return path.exists() or dead_link(path) is not None
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 INFINITE = "infinite"
-"""What is written for a number that is: the perplexity of a model that gives a text next to no probability."""
+"""How an infinite number is written: the perplexity of a model that gives a text next to no probability."""
 
 Unit = Literal["nats/token", "bits/token", "nats/character", "bits/character"]
 
 
 def perplexity(nats_per_token: float) -> float:
-    """e^J of a cross-entropy J in nats per token; infinite where that overflows."""
+    """Compute e^J of a cross-entropy J in nats per token; infinite where that overflows."""
     try:
         return math.exp(nats_per_token)
     except OverflowError:
@@ -19,12 +19,12 @@ def perplexity(nats_per_token: float) -> float:
 
 
 def bits(nats: float) -> float:
-    """Nats to bits."""
+    """Convert nats to bits."""
     return nats / math.log(2)
 
 
 def convert(value: float, unit: str, to: str, tokens: int | None = None, characters: int | None = None) -> float:
-    """An entropy in another `Unit`; between tokens and characters it takes how many of each the text has.
+    """Convert an entropy to another `Unit`; between tokens and characters it takes how many of each the text has.
 
     Raises ValueError for a unit that is none, and where the counts are needed and missing.
     """

@@ -13,7 +13,7 @@ from reprise.config.project import CONFIG, Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError, known, printable
 from reprise.evidence.numbers import numbers_of
-from reprise.files import is_there
+from reprise.files import entry_exists
 from reprise.records.resolved import TIERS, Resolved
 from reprise.units import INFINITE
 
@@ -88,7 +88,7 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | No
 
 def trained(experiment: Resolved, root: Path) -> list[str]:
     """The records that are there of an experiment's replicas, relative to `root`; none is read."""
-    return [path for path in experiment.record_paths() if is_there(root / path)]
+    return [path for path in experiment.record_paths() if entry_exists(root / path)]
 
 
 def runs_elsewhere(root: Path, tier: str, name: str = "") -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from reprise.cli.common import console, find_experiment, numbers, shown, table
 from reprise.config.project import Project
 from reprise.errors import Failed, UserError
-from reprise.files import is_there
+from reprise.files import entry_exists
 from reprise.records.model import RunRecord
 from reprise.records.record import Outcome, read_record
 from reprise.records.resolved import Resolved
@@ -44,7 +44,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
         out.print(table(("metric", "split", "measured"), rows))
         return
     path = project.root / experiment.record_path(options.replica)
-    record = read_record(path, experiment, options.replica) if is_there(path) else None
+    record = read_record(path, experiment, options.replica) if entry_exists(path) else None
     if record is None:
         out.print(table(("metric", "split", "measured"), [(*key, shown(value)) for key, value in values.items()]))
         raise Failed(f"{path}: no such record; nothing to compare with")

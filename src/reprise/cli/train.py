@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reprise.errors import UserError
-from reprise.files import is_there, read_whole, require_place, write_atomically
+from reprise.files import entry_exists, read_whole, require_place, write_atomically
 from reprise.records.record import load_record, write_record
 from reprise.records.resolved import Resolved, read_resolved
 from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
@@ -44,13 +44,13 @@ def train_command(given: argparse.Namespace) -> None:
         _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, has)
     output = given.output or Path(resolved.record_path(given.replica))
     there = given.found / resolved.record_path(given.replica) if given.found else None
-    if there is not None and is_there(there):
+    if there is not None and entry_exists(there):
         move_weights(resolved, given.replica, there, output)
         write_record(output, load_record(there, resolved, given.replica))
         there.unlink()  # so that whoever removes the record later has it trained again
         print(f"{output}: moved from {given.found}")
         return
-    if is_there(output):
+    if entry_exists(output):
         load_record(output, resolved, given.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")
         return

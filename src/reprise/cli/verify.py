@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from reprise.cli.common import console, project_and_experiments, require_paper, table
 from reprise.errors import Failed, UserError
-from reprise.files import is_there, write_atomically
+from reprise.files import entry_exists, write_atomically
 
 if TYPE_CHECKING:
     from reprise.evidence.decisions import Decision
@@ -181,7 +181,7 @@ def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decis
     from reprise.evidence.decisions import read_claims
 
     if not path.is_file():
-        return ["no plain file" if is_there(path) else "no such file"]
+        return ["no plain file" if entry_exists(path) else "no such file"]
     try:
         written = read_claims(root, path.parent.name)
     except UserError:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
-from reprise.files import canonical_json, dead_link, describe_dead_link, is_there, read_whole, write_json
+from reprise.files import canonical_json, dead_link, describe_dead_link, entry_exists, read_whole, write_json
 from reprise.records.resolved import Resolved, hash_of
 
 SCHEMA = 1
@@ -139,7 +139,7 @@ def parse_record(
 def records_of(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
     """Read the records of all replicas that have one, finished or diverged. Raises as `read_record` does."""
     paths = [root / path for path in experiment.record_paths()]
-    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if is_there(path)]
+    return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if entry_exists(path)]
 
 
 def load_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:

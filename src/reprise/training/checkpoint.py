@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from reprise.errors import UserError
-from reprise.files import atomic_path, dead_link, describe_dead_link, is_there, read_whole
+from reprise.files import atomic_path, dead_link, describe_dead_link, entry_exists, read_whole
 
 MAGIC = b"REPRISE1"
 
@@ -23,6 +23,7 @@ class DamagedCheckpoint(Exception):
 
 
 def encode(content: dict[str, Any]) -> bytes:
+    """Return the bytes of a checkpoint's file."""
     buffer = io.BytesIO()
     torch.save(content, buffer)
     payload = buffer.getvalue()
@@ -30,7 +31,7 @@ def encode(content: dict[str, Any]) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """The content of a checkpoint; raises `DamagedCheckpoint`."""
+    """Return the content of a checkpoint's file; raises `DamagedCheckpoint`."""
     head, payload = data[: len(MAGIC) + 32], data[len(MAGIC) + 32 :]
     if not head.startswith(MAGIC) or hashlib.sha256(payload).digest() != head[len(MAGIC) :]:
         raise DamagedCheckpoint("cut short or altered")
@@ -47,12 +48,13 @@ def decode(data: bytes) -> dict[str, Any]:
 class CheckpointFile:
     """The checkpoint of one replica, or of a stack (-1): `<path>` and, one save older, `<path>.previous`."""
 
-    def __init__(self, path: Path, config_hash: str, engine: str, replica: int):
+    def __init__(self, path: Path, config_hash: str, engine: str, replica: int) -> None:
         self.path = path
         self.previous = path.with_name(path.name + ".previous")
         self.identity = {"config_hash": config_hash, "engine": engine, "replica": replica}
 
     def save(self, state: dict[str, Any]) -> None:
+        """Write the state; the one written before becomes the older file."""
         data = encode({"identity": self.identity, "state": state})
         with atomic_path(self.path) as temporary:
             temporary.write_bytes(data)
@@ -73,7 +75,7 @@ class CheckpointFile:
                 that leads nowhere, or belongs to another configuration, engine or replica.
             OSError: A file cannot be read: that is no damage, and to take the one before it would lose work.
         """
-        paths = [path for path in (self.path, self.previous) if is_there(path)]
+        paths = [path for path in (self.path, self.previous) if entry_exists(path)]
         for path in paths:
             if link := dead_link(path):
                 raise UserError(f"{path}: no such checkpoint: {describe_dead_link(link)}")
@@ -92,5 +94,6 @@ class CheckpointFile:
         return None
 
     def remove(self) -> None:
+        """Remove both files."""
         self.path.unlink(missing_ok=True)
         self.previous.unlink(missing_ok=True)

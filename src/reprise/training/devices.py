@@ -17,12 +17,12 @@ DEVICE_FILES = Path("/dev")
 
 
 def prepare_environment() -> None:
-    """To be called before torch is imported: without it cuBLAS gives sums in an order that changes from run to run."""
+    """Set what cuBLAS needs to add in the same order in every run; to be called before torch is imported."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 
 def processor() -> str:
-    """What the processor calls itself."""
+    """Return the processor's name."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -33,18 +33,18 @@ def processor() -> str:
 
 
 def learns(experiment: Resolved) -> bool:
-    """Whether the experiment trains a network: what a GPU is of use for."""
+    """Return whether the experiment trains a network: for others a GPU is of no use."""
     return not experiment.is_check and PROTOCOLS[experiment.config["training"]["protocol"]].gpu
 
 
 def trains_together(experiment: Resolved, gpus: int) -> bool:
-    """Whether all missing replicas of the experiment are one job: on a GPU, and with the engine `stacked`."""
+    """Return whether all missing replicas of the experiment are one job: on a GPU, and with the engine `stacked`."""
     engine = "stacked" if experiment.engine == "auto" and gpus and experiment.device != "cpu" else experiment.engine
     return engine == "stacked" and learns(experiment)
 
 
 def gpus_wanted(experiment: Resolved, visible: int) -> int:
-    """GPUs that a job of the experiment asks for: 1 where its replicas train together and one is visible and allowed.
+    """Count the GPUs that a job asks for: 1 where its replicas train together and one is visible and allowed.
 
     Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU.
     """
@@ -52,16 +52,16 @@ def gpus_wanted(experiment: Resolved, visible: int) -> int:
 
 
 def _chosen() -> list[str] | None:
-    """What CUDA_VISIBLE_DEVICES names, in a job of SLURM what the job was given; None where nothing says so."""
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "" if "SLURM_JOB_ID" in os.environ else None)
-    if chosen is None:
+    """List the GPUs of CUDA_VISIBLE_DEVICES; where it is not set, none in a job of SLURM, elsewhere None."""
+    if "CUDA_VISIBLE_DEVICES" not in os.environ and "SLURM_JOB_ID" not in os.environ:
         return None
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     names = (name.strip() for name in chosen.split(","))
     return [name for name in names if name and not name.startswith(("-", "NoDevFiles"))]
 
 
 def visible_gpus() -> int:
-    """How many NVIDIA GPUs this process may use: those of CUDA_VISIBLE_DEVICES, else what the driver shows."""
+    """Count the NVIDIA GPUs this process may use: those of CUDA_VISIBLE_DEVICES, else what the driver shows."""
     if (chosen := _chosen()) is not None:
         return len(chosen)
     # A container may hide the driver's folder and have no nvidia-smi, but without the device file nothing runs.
@@ -77,12 +77,12 @@ def visible_gpus() -> int:
 
 
 def gpu_ids(gpus: int) -> list[str]:
-    """The `gpus` that this process may use, as CUDA_VISIBLE_DEVICES names them."""
+    """Name the `gpus` that this process may use, as CUDA_VISIBLE_DEVICES does."""
     return (_chosen() or [str(i) for i in range(gpus)])[:gpus]
 
 
 def claim_gpu(gpus: int) -> str:
-    """Makes the first of `gpus` that no other process has claimed the only one of this process, and returns its name.
+    """Claim the first of `gpus` that no other process has claimed, for this process alone; return its name.
 
     Snakemake counts GPUs but does not hand them out. The claim ends with the process; where all are claimed this waits.
     It has to come before torch looks for a GPU.

@@ -13,35 +13,39 @@ from reprise.training.protocol import Diverged, Learner, Work, complete
 from reprise.units import perplexity
 
 FINISHED = "finished"
-"""The part of an epoch that is none."""
-_DEARER = 3
-"""How much longer a trained token takes than one that is only read."""
+"""The value of `part` when there is nothing left to read."""
+_COST_OF_TRAINING = 3
+"""How many times as long as reading a token takes training on it."""
 
 
 class Epochs(Learner):
-    """Epochs that read their PARTS one after the other, then, once, those that come LAST; `part` is being read.
+    """Epochs, each of which reads the texts of PARTS in turn; after the last epoch those of LAST are read once.
 
         train, valid, test: end_epoch; then train again, or, once `stale`: begin_last, the LAST, "finished"
 
-    `next` says which piece of the part comes next, `sums` the nats of each part of this epoch so far, `counts` how many
-    of their tokens are predicted. `history` holds the losses of every finished epoch, nats/token by part; the best
-    epoch is the first of the lowest validation loss.
+    Attributes:
+        part: The text that is being read.
+        next: The piece of it that comes next.
+        sums: Nats of each part of this epoch so far.
+        counts: How many tokens of each part are predicted.
+        history: Losses of every finished epoch, nats/token by part. The best epoch is the first with the lowest
+            validation loss.
     """
 
     PARTS = SPLITS
     LAST: tuple[str, ...] = ()
     TRAINED: tuple[str, ...] = ("train",)
-    """Parts that are of the training text."""
+    """Parts that read the training text."""
     OF_HISTORY: tuple[str, ...] = ("best_epoch",)
-    """Metrics of a part that is only read which follow from more than one epoch."""
+    """Metrics that need more than one epoch: `measure`, which has one, leaves them out."""
     NEXT = "batch"
-    """What `next` counts, in the words of a `Diverged`."""
+    """What `next` counts, for the message of a `Diverged`."""
     LOSS: Mapping[str, str] = {}
-    """The losses of parts, in its words, if not "<part> loss"."""
+    """Names of the parts' losses in that message, where they are not "<part> loss"."""
     KEPT = ("epoch", "part", "next", "sums", "history", "best")
 
     unit = "epoch"
-    at_once: int  # of what `next` counts, in a call: about a second, so that signals and saves need not wait
+    at_once: int  # how far `next` goes in a piece of work: about a second, so that signals and saves need not wait
     counts: Mapping[str, int]
 
     def __init__(self, *arguments: Any) -> None:
@@ -53,12 +57,12 @@ class Epochs(Learner):
         self.open(self.part)
 
     def open(self, part: str) -> None:
-        """Begins to read a part."""
+        """Begin to read a part."""
         self.part, self.next = part, 0
 
     @abstractmethod
     def length(self) -> int:
-        """Of the part, in what `next` counts."""
+        """Return the length of the part, in what `next` counts."""
 
     @abstractmethod
     def take(self) -> Work:
@@ -76,12 +80,12 @@ class Epochs(Learner):
     def done(self) -> float:
         if self.part not in self.PARTS:
             return self.epoch
-        costs = {part: self.counts[part] * (_DEARER if part == "train" else 1) for part in self.PARTS}
+        costs = {part: self.counts[part] * (_COST_OF_TRAINING if part == "train" else 1) for part in self.PARTS}
         before = sum(costs[part] for part in self.PARTS[: self.PARTS.index(self.part)])
         return self.epoch + (before + costs[self.part] * self.next / max(1, self.length())) / sum(costs.values())
 
     def summed(self) -> float:
-        """Nats of the part so far."""
+        """Return the nats of the part so far."""
         return self.sums.get(self.part, 0.0)
 
     def work(self) -> Work:
@@ -99,7 +103,7 @@ class Epochs(Learner):
         return self.note()
 
     def close(self) -> None:
-        """Goes on to the next part: after those of an epoch to the first again, or to what comes last."""
+        """Go on to the next part: after the last one of an epoch to the first again, or to LAST."""
         order = (*self.PARTS, *self.LAST, FINISHED)
         if self.part != self.PARTS[-1]:
             self.open(order[order.index(self.part) + 1])
@@ -116,15 +120,15 @@ class Epochs(Learner):
         self.epoch += 1
 
     def losses(self) -> dict[str, float]:
-        """Of the epoch that ends, nats/token by part."""
+        """Return the losses of the epoch that ends, nats/token by part."""
         return {part: self.sums[part] / self.counts[part] for part in self.PARTS}
 
     def begin_last(self) -> None:
-        """There are no more epochs."""
+        """Begin what is read after the last epoch."""
         self.open((*self.LAST, FINISHED)[0])
 
     def measure(self, tell: Callable[[str], None]) -> Outcome:
-        """Reads every part once that is not trained on; what the outcome says of these."""
+        """Read every part once that is not trained on; return their metrics."""
         self.sums = dict.fromkeys(self.TRAINED, 0.0)
         for part in self.PARTS:
             self._read_part(part, tell)
@@ -146,7 +150,7 @@ class Epochs(Learner):
             self.sums[part] = self.summed() + nats
 
     def keep_best(self) -> None:
-        """Keeps the parameters of the epoch that has ended, where it is the best so far."""
+        """Keep the parameters of the epoch that has ended, where it is the best so far."""
         if self.best_epoch == self.epoch:
             self.best = self.learnt()
 
@@ -164,7 +168,7 @@ class Epochs(Learner):
 
     @property
     def stale(self) -> bool:
-        """Whether there are to be no more epochs: enough of them, or `patience` since the best."""
+        """Whether this was the last epoch: there were enough, or `patience` since the best."""
         return self.epoch >= self.total or self.epoch - self.best_epoch >= self.options["patience"]
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -173,7 +177,7 @@ class Epochs(Learner):
         super().restore(state)
 
     def curves(self, *parts: str) -> Outcome:
-        """An outcome with the losses of these parts, epoch by epoch."""
+        """Make an outcome with the losses of these parts, epoch by epoch."""
         outcome, epochs = Outcome(), range(1, len(self.history) + 1)
         for part in parts:
             losses = [epoch[part] for epoch in self.history]
@@ -186,7 +190,7 @@ class Epochs(Learner):
 
 
 def side_by_side(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The words of a text (n,) and the one after each in `count` streams of equal length, (steps, count) each.
+    """Cut a text (n,) into `count` streams: its words and the word after each, (steps, count) each.
 
     What remains, fewer than `count` words at the end, is left out.
     """
@@ -196,9 +200,9 @@ def side_by_side(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 class BatchEpochs(Epochs):
-    """Epochs whose parts are lists of batches, the protocol's `batches_of` a part, by seed and epoch alone.
+    """Epochs whose parts are lists of batches, which `batches_of` makes of a part by seed and epoch alone.
 
-    What comes last is read with the parameters of the best epoch.
+    LAST is read with the parameters of the best epoch.
     """
 
     batches: Sequence[Any]
@@ -230,7 +234,7 @@ class RateSchedule(Epochs):
     LOSS = {"train": "training loss"}
 
     def begin(self, counts: Mapping[str, int], corpus: Corpus) -> None:
-        """Takes the predicted words of each text, before the first epoch."""
+        """Take the numbers of predicted words of each text, before the first epoch."""
         self.counts, self.source = counts, corpus.facts.get("source_nats", {})
         self.learning_rate, self.failures = self.options["learning_rate"], 0
 
@@ -251,7 +255,7 @@ class RateSchedule(Epochs):
         return undo
 
     def note(self) -> str:
-        """What the last epoch brought."""
+        """Describe the last epoch."""
         if not self.history:
             words = self.counts[self.part] * self.next / self.length()
             return f"{self.part} loss {self.summed() / words:.4f} nats/token" if words else f"{self.part} text"
@@ -262,7 +266,7 @@ class RateSchedule(Epochs):
         )
 
     def outcome(self) -> Outcome:
-        """Losses at the best epoch, and the curve of every epoch."""
+        """Report the losses at the best epoch, and the curve of every epoch."""
         outcome, rates = self.curves(*SPLITS), [epoch["learning_rate"] for epoch in self.history]
         outcome.curves.append(curve("train", "next_learning_rate", "1", "epoch", range(1, self.epoch + 1), rates))
         if self.history:

@@ -28,7 +28,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError, beyond_memory, report_memory
-from reprise.files import is_there
+from reprise.files import entry_exists
 from reprise.records.record import Outcome, load_record, make_record, metric, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile, DamagedCheckpoint
@@ -67,12 +67,12 @@ class Job:
         return f"{self.resolved.id} replica {self.replica}"
 
     def file_of(self, name: str | int) -> Path:
-        """A file of the experiment among the checkpoints, without its suffix."""
+        """Return a file of the experiment among the checkpoints, without its suffix."""
         return self.root / CHECKPOINTS / self.resolved.id / f"{name}-{self.resolved.config_hash}"
 
 
 def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Trains replicas of one experiment (or runs a check) and writes their records, which it returns.
+    """Train replicas of one experiment (or run a check) and write their records, which are returned.
 
     Goes on from checkpoints. Those that `trains_in_stack` train together, in one checkpoint; others one after another.
     Of several, those that other processes train are left out. Raises `Interrupted` after SIGTERM or SIGINT, the state
@@ -93,7 +93,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         if busy and not mine:
             raise busy
         # Another process may have finished some while this one waited for the lock.
-        records = {j.replica: load_record(j.output, j.resolved, j.replica) for j in mine if is_there(j.output)}
+        records = {j.replica: load_record(j.output, j.resolved, j.replica) for j in mine if entry_exists(j.output)}
         left = [job for job in mine if job.replica not in records]
         paper, what = first.resolved.paper, first.resolved.id
         with (
@@ -109,12 +109,12 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
 
 
 def trains_in_stack(job: Job) -> bool:
-    """Whether the replica trains in a stack: where that is its engine, or one is to be chosen and a GPU is of use."""
+    """Return whether the replica trains in a stack: by its engine, or with engine auto where a GPU helps."""
     return learns(job.resolved) and (job.engine == STACKED or device_of(job).type == "cuda")
 
 
 def _largest(resolved: Resolved) -> str:
-    """The two settings that most likely ask for more memory than there is."""
+    """Name the two settings that most likely ask for more memory than the machine has."""
     sections = [resolved.config.get(section, {}).get("options", {}) for section in ("model", "data", "training")]
     options = {name: value for section in sections for name, value in section.items() if not name.endswith(_TIMES)}
     sizes = {name: value for name, value in options.items() if type(value) is int}
@@ -133,7 +133,7 @@ def _check(job: Job) -> dict[str, Any]:
 
 
 def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Several replicas of an experiment as members of one stack, or, where memory lacks for one, of two in turn."""
+    """Train several replicas as members of one stack; where memory lacks for that, of two in turn."""
     try:
         return _train(jobs, stacked=True)
     except OutOfMemory:
@@ -142,7 +142,7 @@ def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     # Outside of the handler, whose traceback holds what the stack held.
     gc.collect()
     torch.cuda.empty_cache()
-    left = [job for job in jobs if not is_there(job.output)]
+    left = [job for job in jobs if not entry_exists(job.output)]
     half = -(-len(left) // 2)
     _LOG.warning("%s: out of memory: %d replicas at a time instead", jobs[0].resolved.id, half)
     for some in filter(None, (left[:half], left[half:])):
@@ -151,7 +151,7 @@ def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
 
 
 def _train(jobs: Sequence[Job], stacked: bool) -> list[dict[str, Any]]:
-    """One replica by itself, or all of them as one stack, which raises `OutOfMemory`."""
+    """Train one replica by itself, or all as one stack, which raises `OutOfMemory`."""
     first, device = jobs[0], device_of(jobs[0])
     if stacked:
         name, replica = "stack", -1
@@ -231,7 +231,7 @@ class _Trainer:
         return [member.record for member in self.members]
 
     def _advance(self) -> str:
-        """A piece of work of all that go on; the first one's note."""
+        """Do a piece of work of all members that go on; return the first one's note."""
         trainings = [member.training for member in self.live]
         try:
             notes = self.stack.advance(trainings) if self.stack else [trainings[0].advance()]
@@ -247,7 +247,7 @@ class _Trainer:
         return next((note for note in notes if isinstance(note, str)), "")
 
     def _settle(self) -> None:
-        """Leaves the records of members that have come to their end; the checkpoint goes with the last of them."""
+        """Write the records of members that have come to their end; remove the checkpoint with the last of them."""
         ended = [member for member in self.live if member.ended]
         if not ended:
             return
@@ -288,7 +288,7 @@ class _Trainer:
             for member in self.members:
                 if member.job.replica in states:
                     member.training.restore(states.pop(member.job.replica))
-            trained = {r for r in states if is_there(self.job.output.with_name(Path(replicas(r)).name))}
+            trained = {r for r in states if entry_exists(self.job.output.with_name(Path(replicas(r)).name))}
             self.others = {r: state for r, state in states.items() if r not in trained}
             self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -298,11 +298,11 @@ class _Trainer:
             raise DamagedCheckpoint(f"{what}: perhaps another version of Reprise made it") from error
 
     def seconds(self) -> float:
-        """Training time over all resumptions."""
+        """Return the training time over all resumptions, in seconds."""
         return self.before + time.perf_counter() - self.began
 
     def save(self) -> None:
-        """All members that go on, in one file: a kill never leaves them at different steps."""
+        """Save all members that go on, in one file: a kill never leaves them at different steps."""
         start = time.perf_counter()
         states = {member.job.replica: member.training.state() for member in self.live}
         training = self.others | states if self.stack else states[self.job.replica]
@@ -355,14 +355,15 @@ def stop_signal() -> Iterator[Callable[[], str]]:
 
 
 def device_of(job: Job) -> torch.device:
-    """Where the job's engine computes; `UserError` as of `choose_device`."""
+    """Return where the job's engine computes; `UserError` as of `choose_device`."""
     return choose_device(job.device, job.resolved.config["training"]["protocol"], job.engine)
 
 
 def choose_device(name: str, protocol: str, engine: str) -> torch.device:
-    """`auto` is a GPU where one is visible and the protocol and the engine can use it, else the CPU.
+    """Choose where to compute; "auto" is a GPU where one is visible and protocol and engine can use it, else the CPU.
 
-    `cuda` is a `UserError` where one of these is not so.
+    Raises:
+        UserError: "cuda" where that is not so.
     """
     obstacle = ""
     if not PROTOCOLS[protocol].gpu:
@@ -377,7 +378,7 @@ def choose_device(name: str, protocol: str, engine: str) -> torch.device:
 
 
 def run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: int) -> dict[str, Any]:
-    """How the numbers were made: engine, device, threads, versions, wall time (s) and peak memory (MiB)."""
+    """Say how the numbers were made: engine, device, threads, versions, wall time (s) and peak memory (MiB)."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, kilobytes elsewhere
     versions = {"reprise": reprise.__version__, "python": platform.python_version()}
     return {

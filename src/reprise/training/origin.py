@@ -62,9 +62,16 @@ def git_state() -> dict[str, Any]:
 
 def _git(*arguments: str) -> str | None:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # `status` writes nothing
-    how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": _SECONDS, "check": False}
     try:
-        done = subprocess.run(["git", *arguments], cwd=_SOURCE, env=environment, **how)
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=_SOURCE,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None

@@ -18,7 +18,7 @@ class TrainingProgress:
     `title` names it, `unit` is what `total` counts (steps, epochs).
     """
 
-    def __init__(self, title: str, unit: str, total: int):
+    def __init__(self, title: str, unit: str, total: int) -> None:
         self.title, self.unit, self.total = title, unit, total
         self.last_line = time.monotonic()
         self.bar: Progress | None = None
@@ -29,16 +29,17 @@ class TrainingProgress:
             self.task = self.bar.add_task(title, total=total, note="")
 
     def update(self, done: float, note: str) -> None:
-        """`done` units are finished; `note` says what they brought, e.g. the last loss."""
+        """Show that `done` units are finished, and a `note`, e.g. the last loss."""
         if self.bar:
             self.bar.update(self.task, completed=done, note=note)
         elif time.monotonic() - self.last_line >= _SECONDS_BETWEEN_LINES:
             self.line(done, note)
 
     def line(self, done: float, note: str) -> None:
-        """A line that is printed in any case, terminal or not."""
+        """Print a line in any case, terminal or not."""
         self.last_line = time.monotonic()
         self.say(f"{self.unit} {done:g} of {self.total}: {note}")
 
     def say(self, text: str) -> None:
+        """Print a text under the title."""
         _LOG.info("%s: %s", self.title, text)

@@ -29,7 +29,7 @@ from reprise.records.resolved import Resolved
 _PACKAGE = Path(reprise.__file__).parent
 
 Engine = str | Stack
-"""What a protocol is told to compute with: an engine by its name, or the stack that its replica is a member of."""
+"""What a protocol computes with: an engine by its name, or the stack that its replica is a member of."""
 
 Work = Generator[Any, Any, Any]
 """A piece of work: it yields what an engine's call returned and is sent the call's result.
@@ -40,17 +40,17 @@ stack collects the requests of all members and computes them together.
 
 
 class Diverged(Exception):
-    """A loss or a parameter is no longer finite. `where` says of what, and in which epoch (from 1) or step (from 0)."""
+    """A loss or a parameter is no longer finite: `where` has the quantity, and the epoch (from 1) or step (from 0)."""
 
-    def __init__(self, **where: Any):
+    def __init__(self, **where: Any) -> None:
         super().__init__(", ".join(f"{k} {v}" for k, v in where.items()))
         self.where = where
 
 
 class Training(ABC):
-    """Replica `seed`'s training of the model and with the settings of `config`, see `Resolved`.
+    """The training of replica `seed`, with the model and the settings of `config`, see `Resolved`.
 
-    Everything that decides its numbers is in `state()`: what has been learnt, and the attributes named in KEPT.
+    `state()` holds everything that decides its numbers: what has been learnt, and the attributes named in KEPT.
     """
 
     KEPT: tuple[str, ...] = ()
@@ -60,14 +60,14 @@ class Training(ABC):
     engine: str
     vocabulary_sha256: str | None = None
 
-    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine):
+    def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine) -> None:
         self.config, self.seed, self.path, self.chosen = config, seed, corpus, engine
         self.protocol, self.options = config["training"]["protocol"], config["training"]["options"]
         self.prepare()
 
     @abstractmethod
     def prepare(self) -> None:
-        """Reads the data and makes the model. Raises `UserError`."""
+        """Read the data and make the model. Raises `UserError`."""
 
     @property
     @abstractmethod
@@ -76,7 +76,7 @@ class Training(ABC):
 
     @property
     def dtype(self) -> torch.dtype:
-        """What the model computes in."""
+        """The precision that the model computes in."""
         return getattr(torch, self.config["precision"])
 
     @property
@@ -85,10 +85,11 @@ class Training(ABC):
 
     @abstractmethod
     def advance(self) -> str:
-        """Does one piece of work, of about a second at most; returns a note on it. Raises `Diverged`."""
+        """Do one piece of work, of about a second at most; return a note on it. Raises `Diverged`."""
 
     @abstractmethod
-    def outcome(self) -> Outcome: ...
+    def outcome(self) -> Outcome:
+        """Return what a record holds of the training as it is now."""
 
     def state(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in self.KEPT}
@@ -102,11 +103,15 @@ class Training(ABC):
                 setattr(self, name, state[name])
 
     def reported(self) -> dict[str, Tensor] | None:
-        """The parameters that the outcome is of, a state_dict of the readable model; None where nothing is learnt."""
+        """Return the parameters that the outcome is of, a state_dict; None where nothing is learnt."""
         return None
 
     def load_corpus(self, *splits: str) -> Corpus:
-        """The corpus that the training was given; UserError without one, for a file that is none or lacks a split."""
+        """Load the corpus of the training.
+
+        Raises:
+            UserError: There is none, the file is no corpus, or it lacks one of the splits.
+        """
         if self.path is None:
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         corpus = Corpus.load(self.path)
@@ -116,7 +121,7 @@ class Training(ABC):
         return corpus
 
     def load_words(self, running: bool = True) -> Corpus:
-        """One of words: three splits of sentences that end with `</s>` or, if that will do, of `running` text."""
+        """Load a corpus of words: three splits of sentences that end with `</s>` or, if allowed, of `running` text."""
         corpus = self.load_corpus(*SPLITS)
         if corpus.boundaries not in (SENTENCE_END, "none"):
             raise UserError(f"{self.path}: lines of symbols, and no words, {self._needed}")
@@ -129,9 +134,10 @@ class Training(ABC):
         return f"which the protocol {self.protocol} needs; name another dataset"
 
     def lines_by_part(self, corpus: Corpus) -> dict[str, np.ndarray]:
-        """Numbers of the lines of each part: which the replica trains on, which choose its epoch, which test it.
+        """Return the numbers of the lines of each part: to train on, to choose the epoch by, and to test on.
 
-        UserError where the corpus has no fold of the replica's number, or a part has no token to predict.
+        Raises:
+            UserError: The corpus has no fold of the replica's number, or a part has no token to predict.
         """
         folds, fold, path = corpus.extra.get("part"), self.seed, self.path
         if folds is None:
@@ -151,24 +157,24 @@ class Training(ABC):
         return find_model(model["name"]).build(model["options"], **sizes)
 
     def generator(self, stream: str) -> torch.Generator:
-        """The replica's generator for one purpose, see `generator_for`."""
+        """Make the replica's generator for one purpose, see `generator_for`."""
         return generator_for(self.seed, stream)
 
 
 class Pieces(Training):
-    """What is computed without learning, `total` pieces of it: each is `found` at once."""
+    """What is computed without learning, in `total` pieces, each with an entry of `results`."""
 
-    KEPT = ("found",)
+    KEPT = ("results",)
     engine = "numpy"
     parameters = 0
 
     def __init__(self, *arguments: Any) -> None:
-        self.found: list[Any] = []
+        self.results: list[Any] = []
         super().__init__(*arguments)
 
     @property
     def done(self) -> float:
-        return len(self.found)
+        return len(self.results)
 
 
 def complete(work: Work) -> Any:
@@ -182,14 +188,15 @@ def complete(work: Work) -> Any:
 
 
 class Learner(Training):
-    """What learns: a `kernel`, an engine or a member of a stack, that computes with the readable model.
+    """A training that learns: its `kernel`, an engine or a member of a stack, computes with the readable model.
 
-    A kernel that makes the updates itself has the parameters too. For any other the protocol has an `optimiser` of the
-    `model`'s parameters, and calls `update`, or `read` for a loss without an update; a member is its own optimiser.
+    Some kernels hold the parameters and make the updates themselves. For any other kernel the protocol has an
+    `optimiser` of the `model`'s parameters. It calls `update`, or `read` for a loss without an update. A member of a
+    stack is its own optimiser.
     """
 
     CARRIED = ""
-    """What of the kernel goes on from batch to batch: an attribute of it, tensors in tuples of any depth."""
+    """The attribute of the kernel that it carries from batch to batch, tensors in tuples of any depth."""
 
     model: nn.Module
     optimiser: Any = None
@@ -202,7 +209,7 @@ class Learner(Training):
         return complete(self.work())
 
     def compute(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
-        """Takes the model, whose first weights are in float32, and the engine that `choose` has for it."""
+        """Take the model, whose first weights are in float32, and the engine that `choose` has for it."""
         self.model = model.to(dtype=self.dtype)
         self.parameters = sum(p.numel() for p in model.parameters())
         if isinstance(self.chosen, Stack):
@@ -212,20 +219,20 @@ class Learner(Training):
         self.engine = self.kernel.name
 
     def descend_by(self, optimiser: Callable[[Iterable[nn.Parameter]], Any]) -> None:
-        """Sets the optimiser, made of the model's parameters; a member of a stack is its own."""
+        """Set the optimiser, made of the model's parameters; a member of a stack is its own."""
         self.optimiser = self.kernel if isinstance(self.kernel, Member) else optimiser(self.model.parameters())
 
     def use_adam(self, fused: bool | None = None) -> None:
         self.descend_by(lambda parameters: torch.optim.Adam(parameters, self.options["learning_rate"], fused=fused))
 
     @property
-    def _apart(self) -> bool:
+    def _kernel_updates(self) -> bool:
         """Whether the kernel has the parameters, and makes the updates."""
         return self.optimiser in (None, self.kernel)
 
     def update(self, *batch: Any) -> Any:
-        """One step on a batch: what `loss` finds before it."""
-        if self._apart:
+        """Make one step on a batch; return the second part of `loss`, from before it."""
+        if self._kernel_updates:
             return self.kernel.update(*batch, self.options["learning_rate"])
         outputs = self.differentiate(*batch)
         self.clip()
@@ -234,18 +241,21 @@ class Learner(Training):
 
     @torch.no_grad()
     def read(self, *batch: Any) -> Any:
-        """What `loss` finds of a batch."""
-        return self.kernel.read(*batch) if self._apart else self.loss(*batch)[1]
+        """Return the second part of `loss` of a batch."""
+        return self.kernel.read(*batch) if self._kernel_updates else self.loss(*batch)[1]
 
     def differentiate(self, *batch: Any) -> Any:
-        """Leaves the gradients of a batch in the model's parameters: what `loss` finds."""
+        """Leave the gradients of a batch in the model's parameters; return the second part of `loss`."""
         loss, outputs = self.loss(*batch)
         self.model.zero_grad()
         loss.backward()
         return outputs
 
     def loss(self, *batch: Any) -> tuple[Tensor, Any]:
-        """The loss of a batch by the readable model, and what is told of it; for kernels that do not differentiate."""
+        """Compute a batch's loss by the readable model, and numbers for the protocol.
+
+        For kernels that do not differentiate themselves.
+        """
         raise NotImplementedError
 
     def clip(self) -> None:
@@ -253,14 +263,14 @@ class Learner(Training):
         clip_gradients(self.model.parameters(), self.options["clip_norm"])
 
     def readable(self) -> nn.Module:
-        """The readable model with the parameters as they are now."""
-        if self._apart:
+        """Return the readable model with the parameters as they are now."""
+        if self._kernel_updates:
             self.model.load_state_dict(self.kernel.export())
         return self.model
 
     def learnt(self) -> dict[str, Tensor]:
-        """The parameters as they are now, a state_dict of the readable model, as copies."""
-        if self._apart:
+        """Return copies of the parameters as they are now, a state_dict of the readable model."""
+        if self._kernel_updates:
             return self.kernel.export()
         return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
@@ -279,7 +289,7 @@ class Learner(Training):
         raise UserError(f"the protocol {self.protocol} reports numbers of the training alone; there is none to measure")
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
-        """The log-probabilities (V,), in nats, of the symbol after these (T,), by the readable model.
+        """Compute log p (V,), in nats, of the symbol after these (T,), by the readable model.
 
         Raises:
             UserError: The model writes no text.
@@ -292,11 +302,11 @@ class Learner(Training):
         return {self.unit: int(self.done)}
 
     def take_parameters(self, parameters: Mapping[str, Tensor]) -> None:
-        """Goes on from these, a state_dict of the readable model."""
-        (self.kernel.load if self._apart else self.model.load_state_dict)(parameters)
+        """Go on from these parameters, a state_dict of the readable model."""
+        (self.kernel.load if self._kernel_updates else self.model.load_state_dict)(parameters)
 
     def state(self) -> dict[str, Any]:
-        learnt = {"parameters": self.kernel.export() if self._apart else self.model.state_dict()}
+        learnt = {"parameters": self.kernel.export() if self._kernel_updates else self.model.state_dict()}
         if self.optimiser is not None:
             learnt["optimiser"] = self.optimiser.state_dict()
         if self.CARRIED:
@@ -313,14 +323,14 @@ class Learner(Training):
 
 
 def copied(tensors: Any) -> Any:
-    """A copy of tensors in tuples of any depth; None stays so."""
+    """Copy tensors in tuples of any depth; None stays so."""
     if isinstance(tensors, tuple):
         return tuple(map(copied, tensors))
     return None if tensors is None else tensors.clone()
 
 
 class Steps(Learner):
-    """Steps 0, 1, …, `steps` - 1, `at_once` of them a call of `advance`."""
+    """Steps 0, 1, …, `steps` - 1, `at_once` of them a piece of work."""
 
     unit = "step"
     at_once: int
@@ -331,7 +341,7 @@ class Steps(Learner):
         """Make a step; return a note on it. Raises `Diverged`."""
 
     def check(self, loss: float) -> None:
-        """Raises `Diverged` unless the step's loss is finite."""
+        """Raise `Diverged` unless the step's loss is finite."""
         if not math.isfinite(loss):
             raise Diverged(step=self.step, quantity="training loss")
 
@@ -347,9 +357,16 @@ class Steps(Learner):
 
 
 def build_training(resolved: Resolved, replica: int, corpus: Path | None, engine: Engine) -> Training:
-    """The training that `resolved.config` names, before its first step; with a stack for an engine, a member of it.
+    """Make the training that `resolved.config` names, before its first step.
 
-    A model that is refused is a `UserError` that names the experiment.
+    Args:
+        resolved: The experiment.
+        replica: The seed, or the fold.
+        corpus: The prepared corpus; None for a protocol that needs none.
+        engine: An engine by its name, or a stack, of which the training is then a member.
+
+    Raises:
+        UserError: The model refuses an option, or the corpus does not fit.
     """
     protocol = resolved.config["training"]["protocol"]
     made = load(PROTOCOLS[protocol].target, f"src/reprise/catalogue/protocols.py: key PROTOCOLS[{protocol!r}]")
@@ -399,6 +416,6 @@ def _place_in_model(error: Exception, module: str) -> str | None:
 
 
 def generator_for(seed: int, stream: str) -> torch.Generator:
-    """A CPU generator for one purpose ("weights", "data", …) of one replica; streams do not touch one another."""
+    """Make a CPU generator for one purpose ("weights", "data", …) of one replica; streams are independent."""
     digest = hashlib.sha256(f"{seed}/{stream}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)

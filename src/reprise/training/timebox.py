@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from reprise.errors import Interrupted, UserError
-from reprise.files import describe_os_error, is_there
+from reprise.files import describe_os_error, entry_exists
 from reprise.records.record import load_record
 from reprise.records.resolved import Resolved
 from reprise.training.locks import Held
@@ -47,22 +47,22 @@ def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tupl
     """
     gaps_by_worth = []
     for resolved in experiments:
-        trained = [any(is_there(root / path) for root in roots) for path in resolved.record_paths()]
+        trained = [any(entry_exists(root / path) for root in roots) for path in resolved.record_paths()]
         gaps = [replica for replica, exists in enumerate(trained) if not exists]
         gaps_by_worth += [(sum(trained) + i, resolved, replica) for i, replica in enumerate(gaps)]
     return [(resolved, replica) for _, resolved, replica in sorted(gaps_by_worth, key=lambda one: one[0])]
 
 
 def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]:
-    """A line for every record under `roots` that is not whole. `OSError` where one cannot be read."""
+    """List a line for every record under `roots` that is not whole. `OSError` where one cannot be read."""
     problems: dict[str, str] = {}  # by the real path: two roots may be one folder, or share the record
     for resolved in experiments:
         for replica, path in enumerate(resolved.record_paths()):
-            for place in (root / path for root in roots if is_there(root / path)):
+            for place in (root / path for root in roots if entry_exists(root / path)):
                 try:
                     load_record(place, resolved, replica)
                 except UserError as error:
-                    if is_there(place):  # else another process has just moved it
+                    if entry_exists(place):  # else another process has just moved it
                         problems[os.path.realpath(place)] = str(error)
     return list(problems.values())
 
@@ -87,7 +87,7 @@ class Runner:
         return self.end - time.monotonic() < _RESERVE_SECONDS
 
     def run(self) -> None:
-        """Raises `Interrupted` where a signal stopped a training, which is saved."""
+        """Raise `Interrupted` where a signal stopped a training, which is saved."""
         with stop_signal() as stopped:
             if self.at_once == 1:
                 for group in self.groups:

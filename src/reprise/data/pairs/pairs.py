@@ -73,6 +73,7 @@ def lines_of_test(corpus: Corpus) -> list[tuple[str, str]]:
 
 
 def is_parallel(corpus: Corpus) -> bool:
+    """Return whether the corpus has pairs of sentences."""
     return _WORDS in corpus.extra
 
 

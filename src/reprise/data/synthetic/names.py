@@ -1,4 +1,4 @@
-"""The two sentences of document 003, section 2.3, with other names and as long a text between as one likes:
+"""The two sentences of document 003, section 2.3, with other names and a text of any length between.
 
     Jane walked into the room . John walked in too . <filler> Jane said hi to ___
 

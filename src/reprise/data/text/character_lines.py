@@ -26,18 +26,19 @@ _FOLDS, _VALIDATION_LINES = 1, 2
 
 
 def normalise(lines: Iterable[str]) -> list[str]:
-    """Preprocess lines as the paper does (section 4): what is no letter becomes a space, a run of spaces becomes one,
-    capitals become small letters. Spaces at the ends of a line are taken away.
+    """Preprocess lines as the paper does (section 4).
 
-    A letter is one of a..z and A..Z.
+    What is no letter, a..z and A..Z, becomes a space, a run of spaces becomes one, capitals become small letters.
+    Spaces at the ends of a line are taken away.
     """
     return [re.sub(r"[^A-Za-z]+", " ", line).strip().lower() for line in lines]
 
 
 def cut(lines: list[str], tokens: str) -> Split:
-    """Cut lines into characters, or into the bigrams of section 4.2: pairs of letters that neither overlap nor leave a
-    word, single letters where one is left over, and spaces: "state art" is st, at, e, space, ar, t. Ids are places in
-    CHARACTERS + PAIRS.
+    """Cut lines into characters, or into the bigrams of section 4.2.
+
+    These are pairs of letters that neither overlap nor leave a word, single letters where one is left over, and spaces:
+    "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + PAIRS.
     """
     ids = {symbol: i for i, symbol in enumerate(CHARACTERS + PAIRS)}
     cut_lines = [np.array([ids[symbol] for symbol in _CUTS[tokens].findall(line)], np.int32) for line in lines]

@@ -17,6 +17,7 @@ from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_line, par
 from reprise.data.raw import read_lines, unreadable
 from reprise.errors import UserError
 
+TAB = "\t"
 COLUMNS = 10
 Features = tuple[tuple[str, str], ...]
 """(name, value) pairs sorted by name, for example (("Gender", "Fem"), ("Number", "Sing")): they are a set."""
@@ -39,6 +40,7 @@ class Row:
     is_range: bool
 
     def feature(self, name: str) -> str | None:
+        """Return the value of a feature; None where the word has none of that name."""
         return next((value for key, value in self.features if key == name), None)
 
 
@@ -89,16 +91,8 @@ def _sentence(block: list[tuple[int, str]], path: Path, reserved: str) -> Senten
     for number, line in block:
         if line.startswith("#"):
             continue
-        columns = line.split("\t")
-        if len(columns) != COLUMNS:
-            raise wrong(number, f"{len(columns)} columns instead of {COLUMNS}")
-        for name, column in zip(DEFAULT_FIELDS, columns, strict=True):
-            if not column or column != column.strip():
-                raise wrong(number, f"the column {name.upper()} is {'padded with blanks' if column else 'empty'}")
-            if "  " in column:  # conllu would take it for the end of a column
-                raise wrong(number, f"two blanks in a row in the column {name.upper()}")
         try:
-            token = parse_line(line, DEFAULT_FIELDS, _PARSERS)
+            token = _token(line)
         except ParseException as error:
             raise wrong(number, str(error)) from None
         match token["id"]:
@@ -109,7 +103,7 @@ def _sentence(block: list[tuple[int, str]], path: Path, reserved: str) -> Senten
             case (int(before), ".", int()) if before == words:
                 continue
             case _:
-                raise wrong(number, f"the id {columns[0]!r} where {words + 1} is due")
+                raise wrong(number, f"the id {line.partition(TAB)[0]!r} where {words + 1} is due")
         if token["form"].lower() == reserved:
             raise wrong(number, f"the form {token['form']}, which stands for something else in the corpus")
         lemma, deprel = (parse_nullable_value(token[column]) for column in ("lemma", "deprel"))
@@ -127,6 +121,19 @@ def _sentence(block: list[tuple[int, str]], path: Path, reserved: str) -> Senten
     if circle := _word_in_circle([word.head for word in sentence.words]):
         raise wrong([number for number, row in rows if not row.is_range][circle - 1], "heads that form a circle")
     return sentence
+
+
+def _token(line: str) -> dict[str, Any]:
+    """Parse a line of columns; `ParseException` where it is no CoNLL-U."""
+    columns = line.split(TAB)
+    if len(columns) != COLUMNS:
+        raise ParseException(f"{len(columns)} columns instead of {COLUMNS}")
+    for name, column in zip(DEFAULT_FIELDS, columns, strict=True):
+        if not column or column != column.strip():
+            raise ParseException(f"the column {name.upper()} is {'padded with blanks' if column else 'empty'}")
+        if "  " in column:  # conllu would take it for the end of a column
+            raise ParseException(f"two blanks in a row in the column {name.upper()}")
+    return parse_line(line, DEFAULT_FIELDS, _PARSERS)
 
 
 def _word_in_circle(heads: Sequence[int | None]) -> int | None:

@@ -1,5 +1,7 @@
-"""French of the Universal Dependencies as document 004, section 5, uses it: one stream of lower-cased tokens, and for
-every type of token the POS tags and features that its tokens bear anywhere in the corpus.
+"""French of the Universal Dependencies as document 004, section 5, uses it.
+
+One stream of lower-cased tokens, and for every type of token the POS tags and features that its tokens bear anywhere in
+the corpus.
 
 The paper counts 463,069 tokens in release 1.3, which has 401,960 words. 463,069 is the number of lines of its three
 files: words, ranges ("du", which stands before its words "de" and "le"), and three other lines a sentence, two comments
@@ -121,7 +123,7 @@ def ranked_types(text: Iterable[Iterable[Row]]) -> Counter[str]:
 
 @cache
 def tags_of(upos: str, features: Features) -> tuple[str, ...]:
-    """Return the tags of a token: "POS:NOUN", "Gender:Fem", …"""
+    """Return the tags of a token: "POS:NOUN", "Gender:Fem" and so on."""
     return (f"POS:{upos}", *(f"{name}:{value}" for name, value in features))
 
 

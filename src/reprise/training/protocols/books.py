@@ -88,7 +88,7 @@ class CharacterWindows(Steps):
         return loss, (loss.item(), tuple((h.detach(), c.detach()) for h, c in after))
 
     def measure(self, tell: Callable[[str], None] = lambda _: None) -> Outcome:
-        """What the texts show that are written after the last step."""
+        """Measure the texts that are written after the last step."""
         tell("texts")
         x, _ = self.windows(self.places_of(self.total)[0])
         metrics, samples = self.texts.at_the_end(self.readable(), self.total - 1, x)
@@ -98,7 +98,7 @@ class CharacterWindows(Steps):
         return log_probabilities(self.readable(), symbols[:, None])[-1, 0]
 
     def places_of(self, step: int) -> tuple[Tensor, Tensor]:
-        """Where the windows of a step begin, (B,) int64, and which of them begin anew."""
+        """Return where the windows of a step begin, (B,) int64, and which of them begin anew."""
         B, T = self.options["batch_size"], self.options["length"]
         stream = (_STARTS,) if self.carries else (_OFFSETS, step)
         numbers = counters.uniform32(counters.key(self.seed, *stream), 0, B).astype(np.int64)
@@ -110,12 +110,12 @@ class CharacterWindows(Steps):
         return places, places < T if step else torch.ones(B, dtype=torch.bool)
 
     def windows(self, places: Tensor) -> tuple[Tensor, Tensor]:
-        """Characters and their next ones, (T, B) each."""
+        """Return characters and their next ones, (T, B) each."""
         spans = self.tokens[torch.arange(self.options["length"] + 1)[:, None] + places]
         return spans[:-1], spans[1:]
 
     def outcome(self) -> Outcome:
-        """Losses near every mark and of the last steps, and what the texts show; see `BookTexts`.
+        """Report losses near every mark and of the last steps, and measures of the texts; see `BookTexts`.
 
         Mark k is step k * `table_every`, a row of the document's tables; its loss that of its NEIGHBOURS too.
         """

@@ -51,16 +51,16 @@ class BookTexts:
         return "".join(self.symbols[i] for i in tokens)
 
     def read(self, text: str) -> Tensor:
-        """Symbols of a text, (T, 1); those that the book does not have are left out."""
+        """Return the symbols of a text, (T, 1); those that the book does not have are left out."""
         return torch.tensor([self.ids[s] for s in text if s in self.ids], dtype=torch.int64)[:, None]
 
     def while_training(self, model: DeepLSTM, step: int) -> tuple[list[Metric], list[dict[str, Any]]]:
-        """Measures of `samples` texts from random characters by either way of drawing, and the first text of each."""
+        """Measure `samples` texts from random characters by either way of drawing, and the first text of each."""
         measured, texts = self._from_characters(model, step, self.options["sample_length"], _DRAWS)
         return [*self._expected(model), *measured], texts
 
     def at_the_end(self, model: DeepLSTM, step: int, windows: Tensor) -> tuple[list[Metric], list[dict[str, Any]]]:
-        """Measures of longer texts and of excerpts of the book of either length, completions of the prompts, entropies.
+        """Measure longer texts and excerpts of the book of either length, completions of the prompts, entropies.
 
         `windows` (T, B) are symbols of the book, on which the entropy of the next one is taken.
         """
@@ -82,7 +82,7 @@ class BookTexts:
     def _from_characters(
         self, model: DeepLSTM, step: int, length: int, stream: int
     ) -> tuple[list[Metric], list[dict[str, Any]]]:
-        """Measures of what the model writes after characters, of which each is as likely as the other; one of each."""
+        """Measure texts that begin with characters drawn uniformly, by decoder; return one text of each."""
         numbers = counters.uniform32(counters.key(self.seed, _FIRST, step), 0, self.options["samples"]).astype(np.int64)
         first = torch.from_numpy(numbers * len(self.symbols) >> 32)[None]
         key, metrics, texts = counters.key(self.seed, stream, step), [], []
@@ -102,7 +102,7 @@ class BookTexts:
     def _completions(
         self, model: DeepLSTM, step: int, name: str, prompt: str, number: int
     ) -> tuple[list[Metric], list[dict[str, Any]]]:
-        """Which words follow a prompt, over `samples` continuations; the argmax one and the first `completions`."""
+        """Measure `samples` continuations of a prompt; return the argmax one and the first `completions`."""
         read = self.read(prompt)
         if not len(read):
             return [], []
@@ -118,7 +118,7 @@ class BookTexts:
         return metrics, [self._sample(name, step, decoder, known, text) for decoder, text in kept]
 
     def _expected(self, model: DeepLSTM) -> Iterator[Metric]:
-        """ln P of the expected continuation of a prompt, and its first symbol's rank among all, 1 the likeliest."""
+        """Yield ln P of the expected continuation of a prompt, and its first symbol's rank, 1 the likeliest."""
         name, rest = _EXPECTED
         before, after = self.read(PROMPTS[name]), self.read(rest)
         if not len(before) or len(after) < len(rest):

@@ -1,5 +1,6 @@
-"""An experiment that trains nothing: its record holds the numbers of a corpus, so that tables of data come from run
-records like all others.
+"""An experiment that trains nothing: its record holds the numbers of a corpus.
+
+So tables of data come from run records like all others.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,11 +28,11 @@ class CorpusFacts(Pieces):
             raise UserError(f"protocol corpus-facts: the dataset {dataset} has no corpus; name one that has")
 
     def advance(self) -> str:
-        self.found.append(corpus_metrics(self.load_corpus()))
-        return f"{len(self.found[0])} facts"
+        self.results.append(corpus_metrics(self.load_corpus()))
+        return f"{len(self.results[0])} facts"
 
     def outcome(self) -> Outcome:
-        return Outcome(metrics=self.found[0])
+        return Outcome(metrics=self.results[0])
 
 
 def corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
@@ -42,12 +43,11 @@ def corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
     """
     metrics = []
     for keys, value in _numbers(corpus.facts, ()):
-        split = ALL
         if len(keys) == 2 and keys[1] in corpus.splits:
-            keys, split = keys[:1], keys[1]
-        elif keys[0] == "corpus":
-            keys = keys[1:]
-        metrics.append(metric(split, ".".join(keys), value, "1", 1))
+            name, split = keys
+        else:
+            name, split = ".".join(keys[keys[0] == "corpus" :]), ALL
+        metrics.append(metric(split, name, value, "1", 1))
     return metrics
 
 

@@ -1,5 +1,6 @@
-"""Document 003's Figure 7, computed: the error of a single unit over its weight and bias, and gradient descent on it,
-with Algorithm 1 and without.
+"""Document 003's Figure 7: the error of a single unit over its weight and bias, and gradient descent on it.
+
+Gradients are clipped by Algorithm 1, and not.
 """
 
 import numpy as np
@@ -22,19 +23,19 @@ class ErrorSurface(Pieces):
         self.unit_model = self.build_model()
 
     def advance(self) -> str:
-        """The surface first, the paths next."""
-        if self.found:
-            self.found.append({name: self._descend(clipped=name == "clipped") for name in PATHS})
+        """Compute the surface first, the paths next."""
+        if self.results:
+            self.results.append({name: self._descend(clipped=name == "clipped") for name in PATHS})
             return "gradient descent"
         points = self.options["points"]
         w, b = (np.linspace(*(self.options[f"{axis}_{end}"] for end in ("low", "high")), points) for axis in "wb")
         error, _, _ = self.unit_model.error_and_gradient(w[:, None], b[None])
         # Nine digits are more than a shade shows, and keep the record small.
-        self.found.append({"w": w.tolist(), "b": b.round(9).tolist(), "error": error.round(9).tolist()})
+        self.results.append({"w": w.tolist(), "b": b.round(9).tolist(), "error": error.round(9).tolist()})
         return "error surface"
 
     def _descend(self, clipped: bool) -> list[list[float]]:
-        """Rows of _COLUMNS, the state before every update and after the last."""
+        """Return rows of _COLUMNS, the state before every update and after the last."""
         w, b, rows = self.options["w_start"], self.options["b_start"], []
         rate, threshold = self.options["learning_rate"], self.options["threshold"]
         for _ in range(self.options["updates"] + 1):
@@ -48,8 +49,8 @@ class ErrorSurface(Pieces):
         return rows
 
     def outcome(self) -> Outcome:
-        """The surface, a curve a weight (split "w = ..."), and what each path passes, update by update."""
-        outcome, (surface, paths) = Outcome(), self.found
+        """Report the surface, a curve a weight (split "w = ..."), and each path, update by update."""
+        outcome, (surface, paths) = Outcome(), self.results
         for w, errors in zip(surface["w"], surface["error"], strict=True):
             outcome.curves.append(curve(f"w = {w:.6g}", "error", "1", "bias", surface["b"], errors))
         for name, rows in paths.items():

@@ -1,5 +1,6 @@
-"""Truncated backpropagation through time on parallel streams of text: the training of document 001's GRUs and LSTMs
-(section 4), "similar to" Zaremba et al., "Recurrent Neural Network Regularization" (2014).
+"""Truncated backpropagation through time on parallel streams of text: the training of document 001's GRUs and LSTMs.
+
+Section 4: "similar to" Zaremba et al., "Recurrent Neural Network Regularization" (2014).
 """
 
 import numpy as np
@@ -53,7 +54,7 @@ class BatchedSGD(HalvingSchedule):
 
     @property
     def window(self) -> int:
-        """Steps that are read at once: of one stream as many words as of all of training."""
+        """Steps that are read at once: as many words of one stream as of all streams in training."""
         return self.options["steps"] * (1 if self.part == "train" else self.options["batch_size"])
 
     @property
@@ -83,7 +84,7 @@ class BatchedSGD(HalvingSchedule):
         return torch.log_softmax(model(symbols[:, None], model.initial_state(1))[0][-1, 0], -1)
 
     def _masks(self, first: int, T: int, B: int) -> Masks | None:
-        """Dropout on embeddings and softmax input from step `first` on, (T, B, E) and (T, B, H).
+        """Draw dropout masks for embeddings and softmax input from step `first` on, (T, B, E) and (T, B, H).
 
         Word b of step t takes place t B + b of the epoch: its masks depend neither on `steps` nor on the engine.
         """

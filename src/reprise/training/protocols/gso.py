@@ -1,6 +1,4 @@
-"""Epochs over lines in random batches, Adam, the epoch of lowest validation loss: the training of document 000
-(section 4).
-"""
+"""Epochs over lines in random batches, Adam, the best validation loss: the training of document 000, section 4."""
 
 import math
 from typing import Any
@@ -36,7 +34,7 @@ class LineEpochs(BatchEpochs):
     """
 
     PARTS, LAST = ("train", "valid"), ("test",)
-    KEPT = (*BatchEpochs.KEPT, "found", "best_metrics", "diverged")
+    KEPT = (*BatchEpochs.KEPT, "line_losses", "best_metrics", "diverged")
 
     tokens_at_once = 20_000  # a call of `advance`: about a third of a second of the fused engine
 
@@ -63,11 +61,11 @@ class LineEpochs(BatchEpochs):
         return self.diverged is not None or self.epoch >= self.total
 
     def take(self) -> Work:
-        """Of lines that are only read the nats are kept one by one, and counted when all are."""
+        """Train on a batch, or read one: then the nats of each line are kept, and summed when all lines are read."""
         batch = self.batches[self.next]
         if self.part != "train":
             nats, likeliest = yield self.kernel.evaluate(batch)
-            self.found.append(tuple(map(torch.from_numpy, (batch.places, nats, likeliest))))
+            self.line_losses.append(tuple(map(torch.from_numpy, (batch.places, nats, likeliest))))
         elif not math.isfinite(loss := (yield self.update(batch, self.options["loss_reduction"]))):
             self._diverge("training loss", batch=self.next)
             self.begin_last()
@@ -76,7 +74,7 @@ class LineEpochs(BatchEpochs):
         return loss if self.part == "train" else 0.0
 
     def differentiate(self, batch: PackedBatch, reduction: str) -> float:
-        """The summed loss in nats."""
+        """Leave the gradients of a batch in the parameters; return the summed loss in nats."""
         return self.kernel.train(batch, reduction)
 
     def clip(self) -> None:
@@ -87,7 +85,7 @@ class LineEpochs(BatchEpochs):
     def open(self, part: str) -> None:
         super().open(part)
         if part != FINISHED:
-            self.found: list[tuple[Tensor, Tensor, Tensor]] = []  # places, nats, most probable symbols
+            self.line_losses: list[tuple[Tensor, Tensor, Tensor]] = []  # places, nats, most probable symbols
 
     def batches_of(self, part: str) -> list[PackedBatch]:
         lines = self.parts[part]
@@ -97,8 +95,8 @@ class LineEpochs(BatchEpochs):
         return pack(self.lines, lines[np.argsort(numbers, kind="stable")], self.options["batch_size"])
 
     def read_lines(self) -> LineLosses:
-        """The losses of the part that has been read, in the order of the text."""
-        places, nats, best = (torch.cat(column).numpy() for column in zip(*self.found, strict=True))
+        """Return the losses of the part that has been read, in the order of the text."""
+        places, nats, best = (torch.cat(column).numpy() for column in zip(*self.line_losses, strict=True))
         order = np.argsort(places)
         return LineLosses(self.lines, self.vocabulary, places[order], nats[order].astype(np.float64), best[order])
 
@@ -118,7 +116,7 @@ class LineEpochs(BatchEpochs):
             self.best_metrics = valid.metrics("valid")
 
     def _diverge(self, quantity: str, **where: int) -> None:
-        """Ends training in this epoch; raises `Diverged` where it is the first."""
+        """End training in this epoch; raise `Diverged` where it is the first."""
         self.diverged = {"epoch": self.epoch + 1, **where, "quantity": quantity}
         if not self.history:
             raise Diverged(**self.diverged)
@@ -131,7 +129,7 @@ class LineEpochs(BatchEpochs):
         return f"training loss {self.sums.get('train', 0.0) / max(1, tokens):.4f} nats/token"
 
     def outcome(self) -> Outcome:
-        """Entropies of the best epoch, curves over epochs and over positions in words, predictions under test lines."""
+        """Report the best epoch's entropies, curves over epochs and positions in words, and test predictions."""
         outcome = self.curves(*self.PARTS)
         if not self.finished:
             return outcome

@@ -23,7 +23,7 @@ from reprise.training.protocols.loglinear_text import READING, SCHEMES
 BOTH, TESTS = "tests", ("test1", "test2")
 """The split of what is measured on both tests together, every token counting the same."""
 AGAIN = "training text"
-"""What the last weights read of it."""
+"""The part in which the last weights read the training text."""
 SAMPLES = 3
 _SAMPLE = 2  # stream of random numbers
 
@@ -71,7 +71,7 @@ class Windows(Epochs):
         self.samples: list[dict[str, Any]] = []
 
     def length(self) -> int:
-        """Batches."""
+        """Count the batches of the part."""
         if self.part in (*self.PARTS, AGAIN):
             return self.text.pieces(self._split(), self.epoch if self.part == "train" else None)
         return -(-len(self.pairs or ()) // READING) if self.part == "agreement" else 1
@@ -109,7 +109,7 @@ class Windows(Epochs):
         return margins.tolist()
 
     def _drawn(self) -> list[dict[str, Any]]:
-        """Words with their features, those of the model if it has any; none of a model on a carried state."""
+        """Draw words, with the features that the model reads; none of a model on a carried state."""
         if self.text.carried:
             return []
         words, start = self.options["sample_words"], self.text.tokens["train"][-self.options["window"] :].tolist()
@@ -127,25 +127,25 @@ class Windows(Epochs):
         ]
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
-        """After the last window of the training text, which stands before the symbols."""
+        """Compute log p after the symbols, before which the last window of the training text stands."""
         if self.text.carried:
             raise UserError("a model on a carried state was trained without a window to begin from; it writes no text")
         before = torch.cat([self.text.tokens["train"], symbols])[-self.options["window"] :]
         return self._log_probabilities(before[:, None])[0]
 
     def _log_probabilities(self, windows: Tensor) -> Tensor:
-        """log p of the word after each window (T, B), (B, V), in nats."""
+        """Compute log p of the word after each window (T, B), (B, V), in nats."""
         return result_of(self.kernel.log_probabilities(windows))
 
     def note(self) -> str:
-        """What the last epoch brought."""
+        """Describe the last epoch."""
         if not self.history:
             return "first epoch"
         last = self.history[-1]
         return f"nats/token: train {last['train']:.3f}, valid {last['valid']:.3f}, test1 {last['test1']:.3f}"
 
     def outcome(self) -> Outcome:
-        """Losses at the last epoch and at the best one, agreement, and texts with the features of their words."""
+        """Report losses at the last epoch and at the best one, agreement, and texts with their words' features."""
         outcome = self.curves(*self.PARTS)
         if self.history:
             for name, epoch in (("cross_entropy", -1), ("cross_entropy_best", self.best_epoch - 1)):
@@ -169,6 +169,6 @@ class Windows(Epochs):
 
 
 def rates_of(options: Mapping[str, Any]) -> dict[str, float]:
-    """RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
+    """Return RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
     rates = {name: options[name] for name in ("learning_rate", "rho", "epsilon")}
     return rates if options["optimiser"] == "rmsprop" else rates | {"epsilon": 0.0, "inside": options["epsilon"]}

@@ -37,11 +37,11 @@ class SlidingWindows:
         self.order = lru_cache(maxsize=1)(self._order)
 
     def pieces(self, split: str, epoch: int | None) -> int:
-        """Batches of a training epoch, or of a reading (no epoch)."""
+        """Count the batches of a training epoch, or of a reading (no epoch)."""
         return -(-self.counts[split] // (READING if epoch is None else self.batch))
 
     def piece(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
-        """Words (W, B) and the targets (B,)."""
+        """Return words (W, B) and the targets (B,)."""
         if epoch is None:
             starts = torch.arange(READING * number, min(READING * (number + 1), self.counts[split]))
         else:
@@ -50,11 +50,11 @@ class SlidingWindows:
         return windows[:-1], windows[-1]
 
     def before(self, split: str, places: Tensor) -> Tensor:
-        """The W words before each of these places (n,) of a split, (W, n)."""
+        """Return the W words before each of these places (n,) of a split, (W, n)."""
         return self.tokens[split][places + torch.arange(-self.window, 0)[:, None]]
 
     def _order(self, epoch: int) -> Tensor:
-        """The training windows in the epoch's order: by random numbers of the windows, ties by their places."""
+        """Order the training windows of an epoch by random numbers, ties by their places."""
         numbers = counters.uniform32(counters.key(self.seed, _ORDER, epoch), 0, self.counts["train"])
         return torch.from_numpy(np.argsort(numbers, kind="stable"))
 
@@ -87,13 +87,13 @@ class Streams:
         return -(-len(self.columns[split][0]) // self.steps(split, epoch))
 
     def piece(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
-        """Words and targets, (T, B) each; the last window of a text may be shorter."""
+        """Return words and targets, (T, B) each; the last window of a text may be shorter."""
         steps = self.steps(split, epoch)
         x, y = (part[steps * number : steps * (number + 1)] for part in self.columns[split])
         return x, y
 
     def steps(self, split: str, epoch: int | None) -> int:
-        """The words T of each stream in a batch."""
+        """Return T, the words of each stream in a batch."""
         return max(1, READING // self.columns[split][0].shape[1]) if epoch is None else self.window
 
 
@@ -101,7 +101,7 @@ SCHEMES = {"sliding": SlidingWindows, "sliding-in-order": WindowsInOrder, "strea
 
 
 def _checked(tokens: Mapping[str, np.ndarray], read: Mapping[str, int]) -> dict[str, Tensor]:
-    """The texts, of which so many tokens are read before one is predicted."""
+    """Return the texts as tensors; UserError where one has no token after those that are only read."""
     for split, text in tokens.items():
         if len(text) <= read[split]:
             raise UserError(f"split {split}: {len(text)} tokens are too few for one window; lower window or batch_size")

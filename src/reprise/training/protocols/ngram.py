@@ -40,17 +40,17 @@ class NGramCount(Pieces):
 
     def advance(self) -> str:
         """Count the next order and interpolate it with those below."""
-        n, losses = len(self.found) + 1, {}
+        n, losses = len(self.results) + 1, {}
         for split, (held_out, _) in self.held_out.items():
             self.probabilities[split] = p = self.model.estimate(self.counts, held_out, n)
             losses[split] = float(-np.log(p).mean())
         self.parameters += len(self.counts.table(n).keys)
-        self.found.append(losses)
-        return f"{len(self.found)}-gram: test {losses['test']:.4f} nats/token"
+        self.results.append(losses)
+        return f"{len(self.results)}-gram: test {losses['test']:.4f} nats/token"
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Count again: that takes no longer than to keep and to read all probabilities."""
-        for _ in state["found"]:
+        for _ in state["results"]:
             self.advance()
 
     def outcome(self) -> Outcome:
@@ -60,7 +60,7 @@ class NGramCount(Pieces):
             nats, shown = -np.log(self.probabilities[split]), np.zeros(0, np.int32)  # no prediction is shown
             of_lines = LineLosses(self.lines, self.vocabulary, places, nats, shown)
             outcome.metrics += of_lines.metrics(split)
-            values, orders = [losses[split] for losses in self.found], range(1, len(self.found) + 1)
+            values, orders = [losses[split] for losses in self.results], range(1, len(self.results) + 1)
             outcome.curves.append(curve(split, "cross_entropy", "nats/token", "order", orders, values))
             if split == "test":
                 outcome.curves += of_lines.by_position(split)

@@ -41,14 +41,14 @@ class FinalDigit(Steps):
         return f"loss {self.log['cross_entropy'][-1]:.4f} nats, accuracy {self.log['accuracy'][-1]:.3f}"
 
     def differentiate(self, x: Tensor, y: Tensor) -> tuple[float, int]:
-        """Digits x (T-1, B) and y (B,): their mean loss in nats, and how many are right."""
+        """Differentiate on digits x (T-1, B) and y (B,); return the mean loss in nats, and how many are right."""
         return self.kernel.loss_and_gradients(x, y)
 
     def clip(self) -> None:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options["clip_norm"])
 
     def outcome(self) -> Outcome:
-        """Metrics of the training batches: the last ten logged, and the first that was predicted without a mistake."""
+        """Report metrics of the training batches: of the last ten logged, and of the first without a mistake."""
         batch, steps, outcome = self.options["batch_size"], self.log["step"], Outcome()
         outcome.curves = [curve("train", name, unit, "step", steps, self.log[name]) for name, unit in _UNITS.items()]
         if not steps:

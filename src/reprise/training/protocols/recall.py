@@ -22,13 +22,13 @@ PROBED = 10
 
 
 class _Named(Training):
-    """What has the names and the filler of the data, and a network for them."""
+    """A training on texts with names: the names and the filler of the data, and a network for them."""
 
     names: Names
     filler: int
 
     def first_model(self) -> Recurrent:
-        """The network that is configured, with its first weights."""
+        """Make the configured network, with its first weights."""
         data = self.config["data"]["options"]
         self.names, self.filler = Names(data["names"]), data["filler"]
         model = self.build_model(vocabulary=len(self.names.vocabulary))
@@ -36,12 +36,12 @@ class _Named(Training):
         return model.to(self.dtype)
 
     def probe(self, model: Recurrent) -> dict[str, Any]:
-        """The norms on texts with the longest filler, the same texts for all networks of a seed."""
+        """Measure the norms on texts with the longest filler, the same texts for all networks of a seed."""
         x, _ = self.names.draw(self.filler, PROBED, self.generator("probe"))
         return vars(jacobian_norms(model, x))
 
     def add_norms(self, outcome: Outcome, split: str, columns: Mapping[str, Any]) -> None:
-        """The norms over the distance, and at those from the name to the blank by length of filler."""
+        """Add the norms over the distance, and at the distances from the name to the blank by length of filler."""
         norms = JacobianNorms(**columns)
         outcome.curves += norms.curves(split)
         outcome.metrics += norms.metrics(split, [FIXED + words for words in FILLERS if words <= self.filler], PROBED)
@@ -97,12 +97,12 @@ class Recall(_Named, Steps):
         return f"loss {loss:.4f} nats"
 
     def loss(self, x: Tensor, y: Tensor) -> tuple[Tensor, float]:
-        """Texts x (T, B) and names y (B,): their mean loss, and that in nats."""
+        """Compute the mean loss of names y (B,) after texts x (T, B), and its value in nats."""
         loss = functional.cross_entropy(self.model(x), y)
         return loss, loss.item()
 
     def _length(self) -> int:
-        """Words of filler of the next batch."""
+        """Draw the number of filler words of the next batch."""
         if not self.filler:
             return 0
         if self.options["text_lengths"] == "alike":
@@ -111,7 +111,7 @@ class Recall(_Named, Steps):
         return int(with_filler * torch.randint(1, self.filler + 1, (), generator=self.data))
 
     def measure(self, tell: Callable[[str], None]) -> Outcome:
-        """How often the name is recalled, and the norms at the end."""
+        """Measure how often the name is recalled, and the norms at the end."""
         tell("names")
         self.jacobians = {"end": self.probe(self.readable())}
         self.recalled = self._test()
@@ -130,7 +130,7 @@ class Recall(_Named, Steps):
         return columns
 
     def outcome(self) -> Outcome:
-        """Accuracy and probability of the name over the distance, the norms over the distance, the loss over steps."""
+        """Report accuracy and probability of the name and the norms over the distance, and the loss over steps."""
         x, y = self.log.values()
         outcome = Outcome(curves=[curve("train", "nats_at_blank", "nats", "step", x, y)])
         for split, norms in self.jacobians.items():
@@ -154,11 +154,11 @@ class RandomJacobians(_Named, Pieces):
         self.parameters = sum(p.numel() for p in self.model.parameters())
 
     def advance(self) -> str:
-        self.found.append(self.probe(self.model))
-        return f"{len(self.found[0]['norms'])} distances"
+        self.results.append(self.probe(self.model))
+        return f"{len(self.results[0]['norms'])} distances"
 
     def outcome(self) -> Outcome:
-        """The norms over the distance."""
+        """Report the norms over the distance."""
         outcome = Outcome()
-        self.add_norms(outcome, "start", self.found[0])
+        self.add_norms(outcome, "start", self.results[0])
         return outcome

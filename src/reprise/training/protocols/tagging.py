@@ -37,7 +37,7 @@ class Batch:
 
 
 def batch_of(split: Split, numbers: np.ndarray) -> Batch:
-    """The sentences of these numbers side by side."""
+    """Put the sentences of these numbers side by side."""
     starts, lengths = split.offsets[numbers], np.diff(split.offsets)[numbers]
     t = np.arange(lengths.max())[:, None]
     present = t < lengths
@@ -47,17 +47,17 @@ def batch_of(split: Split, numbers: np.ndarray) -> Batch:
 
 
 def cut(numbers: np.ndarray, size: int) -> list[np.ndarray]:
-    """So many numbers at a time; the last are maybe fewer."""
+    """Cut numbers into arrays of `size`; the last may be shorter."""
     return [numbers[first : first + size] for first in range(0, len(numbers), size)]
 
 
 def by_length(numbers: np.ndarray, *lengths: np.ndarray) -> np.ndarray:
-    """The numbers of sentences, the shortest first, by the last of their lengths, then by those before it."""
+    """Sort the numbers of sentences, the shortest first, by the last of their lengths, then by those before it."""
     return numbers[np.lexsort([each[numbers] for each in lengths])]
 
 
 def shuffled(size: int, pool: int, generator: torch.Generator, *lengths: np.ndarray) -> list[np.ndarray]:
-    """The numbers of all sentences of these lengths in a random order of batches of sentences of like length.
+    """Shuffle all sentences of these lengths into batches of sentences of like length, in random order.
 
     Sentences are shuffled, sorted `by_length` within pools of so many batches, cut, and the batches shuffled: how long
     a batch's sentences are says nothing about the next one's.
@@ -112,7 +112,7 @@ class SentenceSGD(BatchEpochs):
         return sum(self.right[epoch][split]) / self.counts[split]
 
     def batches_of(self, part: str) -> list[np.ndarray]:
-        """Numbers of sentences."""
+        """Return numbers of sentences."""
         lengths = np.diff(self.splits[part].offsets)
         if part == "train":
             return shuffled(self.options["batch_size"], _POOL, self.generator(f"order {self.epoch}"), lengths)
@@ -136,7 +136,7 @@ class SentenceSGD(BatchEpochs):
         return loss * len(numbers)
 
     def loss(self, words: Tensor, present: Tensor, y: Tensor) -> tuple[Tensor, tuple[float, Tensor]]:
-        """Of the classes y (n,) of a batch's items: the mean loss, that in nats, and the likeliest classes (n,)."""
+        """Compute the mean loss of classes y (n,), its value in nats, and the likeliest classes (n,)."""
         logits = self.model(words, present)  # (n, K), or (T, B, K)
         if self.of_words:
             logits = logits[present]
@@ -149,7 +149,7 @@ class SentenceSGD(BatchEpochs):
         return f"epoch 1, {self.part} text"
 
     def outcome(self) -> Outcome:
-        """Accuracies, over all and by group, and loss of the best epoch; those of guessing; curves over epochs.
+        """Report accuracies, over all and by group, and loss of the best epoch; those of guessing; curves over epochs.
 
         Nothing but curves where no epoch is whole.
         """

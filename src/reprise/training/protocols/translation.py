@@ -61,7 +61,7 @@ class Pairs:
         return np.diff(self.target.offsets), np.diff(self.source.offsets)
 
     def batch(self, numbers: np.ndarray) -> PairBatch:
-        """The pairs of these numbers, padded."""
+        """Return the pairs of these numbers, padded."""
         source, target = (batch_of(split, numbers) for split in (self.source, self.target))
         before = torch.cat([torch.full((1, len(numbers)), self.end), target.words[:-1]])
         places = target.present.flatten().nonzero()[:, 0]
@@ -108,7 +108,7 @@ class Translation(BatchEpochs):
         return 0.0
 
     def translate(self, sentence: str, longest: int, width: int) -> str:
-        """Translates a sentence, its unknown words read as `<unk>`: by the likeliest word each time, or by a beam."""
+        """Translate a sentence, its unknown words read as `<unk>`: by the likeliest word each time, or by a beam."""
         numbers = {word: i for i, word in enumerate(source_of(self.corpus).vocabulary)}
         words = (sentence.lower() if self.corpus.facts["lowercase"] else sentence).split()
         if not words:
@@ -122,14 +122,14 @@ class Translation(BatchEpochs):
         return " ".join(self.corpus.vocabulary[word] for word in sentence)
 
     def loss(self, batch: PairBatch) -> tuple[Tensor, float]:
-        """(26) of the pairs, and the nats of all."""
+        """Compute (26) of the pairs, and the nats of all."""
         h, _ = self.model.decode(batch.before, *self.model.encode(batch.source, batch.lengths))
         logits = self.model.logits(h.flatten(0, 1).index_select(0, batch.places))
         nats = functional.cross_entropy(logits, batch.targets, reduction="sum")
         return nats / len(batch.lengths), nats.item()
 
     def batches_of(self, part: str) -> list[np.ndarray]:
-        """Numbers of pairs."""
+        """Return numbers of pairs."""
         lengths = self.pairs[part].lengths
         if part == "train":
             generator = self.generator(f"order {self.epoch}")
@@ -143,7 +143,7 @@ class Translation(BatchEpochs):
         return f"training loss {self.summed() / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
 
     def outcome(self) -> Outcome:
-        """Losses of the best epoch and of every epoch; all translations of the test, and a few beside their texts."""
+        """Report losses of the best epoch and of every epoch, all test translations, and a few with their texts."""
         outcome = self.curves(*self.PARTS)
         if not self.finished:
             return outcome

@@ -55,13 +55,13 @@ class WindowSGD(HalvingSchedule):
         return (yield self.kernel.train(x[chosen], y[chosen], **how))
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
-        """After boundary words, which stand before the symbols."""
+        """Compute log p after the symbols, before which boundary words stand."""
         window = self.config["model"]["options"]["window"]
         before = torch.cat([torch.full((window,), self.end), symbols])[-window:]
         return torch.log_softmax(self.readable()(before[None])[0], -1)
 
     def order(self) -> Tensor:
-        """The windows of this epoch in the order in which they are read; it follows from seed and epoch alone."""
+        """Return the epoch's order of windows, (n,) int64, by seed and epoch alone."""
         if self._order is None or self._order[0] != self.epoch:
             generator = self.generator(f"order {self.epoch}")
             self._order = self.epoch, torch.randperm(self.counts["train"], generator=generator)

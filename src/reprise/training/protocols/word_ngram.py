@@ -48,14 +48,14 @@ class WordNGramCount(Pieces):
     @property
     def parameters(self) -> int:
         """n-grams of all orders that the whole text has."""
-        return sum(int(model["stored"]) for model in self.found[self.total - self.model.order :])
+        return sum(int(model["stored"]) for model in self.results[self.total - self.model.order :])
 
     def advance(self) -> str:
         """Count the n-grams of the next model, if they are not counted yet, and read the held-out text."""
-        part, below = divmod(len(self.found), self.model.order)
+        part, below = divmod(len(self.results), self.model.order)
         if self._counts is None or len(self._counts.training) != self.words[part]:
             self._counts = NGramCounts(self.training.take(slice(self.words[part])), self.model.vocabulary)
-        self.found.append(self._measure(self._counts, below + 1))
+        self.results.append(self._measure(self._counts, below + 1))
         return f"{below + 1}-grams of {self.words[part]:,} words"
 
     def _measure(self, counts: NGramCounts, n: int) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class WordNGramCount(Pieces):
         that are no probabilities is called `score_cross_entropy`.
         """
         outcome, highest = Outcome(), self.model.order
-        whole = self.found[-highest:]
+        whole = self.results[-highest:]
         for split, held in self.held.items():
             n = len(held)
             for name, unit in _UNITS.items():
@@ -108,7 +108,7 @@ class WordNGramCount(Pieces):
 
     def _add_sizes(self, outcome: Outcome, k: int) -> None:
         """Add the n-grams of order k stored, and how the test text fares, over the number of training words."""
-        models, name = self.found[k - 1 :: self.model.order], f"stored_order_{k}"
+        models, name = self.results[k - 1 :: self.model.order], f"stored_order_{k}"
         values = [model["stored"] for model in models]
         outcome.curves.append(curve("train", name, "n-grams", "words", self.words, values))
         for halvings, words, value in zip(range(len(models) - 1, -1, -1), self.words, values, strict=True):

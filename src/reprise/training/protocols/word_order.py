@@ -47,7 +47,7 @@ class WordOrder(Pieces):
     @property
     def parameters(self) -> int:
         """n-grams of the orders that were counted."""
-        return sum(len(self.counts.table(n).keys) for n in range(1, len(self.found) + 1))
+        return sum(len(self.counts.table(n).keys) for n in range(1, len(self.results) + 1))
 
     def _positions(self, split: Split) -> Positions:
         return Positions.of(split, self.model.order - 1, self.end, "sentence")
@@ -59,7 +59,7 @@ class WordOrder(Pieces):
 
     def advance(self) -> str:
         """Score all sentences under the model of the next order."""
-        n = len(self.found) + 1
+        n = len(self.results) + 1
         scores = {}
         for name, (held, offsets) in self.texts.items():
             p = self.model.estimate(self.counts, held, n)
@@ -72,13 +72,13 @@ class WordOrder(Pieces):
             numbers[f"tied_with_{name}"] = float((original == scores[name]).mean())
         for phrase, score in zip(self.phrases, scores["phrases"], strict=True):
             numbers[phrase] = float(score)
-        self.found.append(numbers)
+        self.results.append(numbers)
         return f"order {n}: {numbers['above_shuffled']:.4f} above a random order"
 
     def outcome(self) -> Outcome:
         """Return shares of the test sentences by order, and the phrases' log-probabilities where they are finite."""
         outcome, sentences = Outcome(), len(self.texts["original"][1]) - 1
-        for n, numbers in enumerate(self.found, 1):
+        for n, numbers in enumerate(self.results, 1):
             for name, value in numbers.items():
                 order = f"{metric_of(name)}_order_{n}"
                 if name not in self.phrases:
