@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.lines import Line2D
 from report_case import contexts
 
 from reprise.report.papers.shared.figures import curves
+from reprise.report.parts import style
 
 
 def test_a_line_is_the_mean_over_the_replicas_and_papers_numbers_stand_beside_it():
@@ -18,3 +21,29 @@ def test_a_line_is_the_mean_over_the_replicas_and_papers_numbers_stand_beside_it
     assert means == pytest.approx(perplexities.mean(axis=1))
     paper = context.reported(name, "perplexity", "test").value
     assert set(drawn[f"{context.title(name)}, paper"].get_ydata()) == {paper}
+
+
+@pytest.mark.parametrize(
+    "titles", [["RNN"] * 3, ["A recurrent network with a title of some length"] * 3, ["word " * 60]]
+)
+def test_a_legend_is_as_wide_as_the_figure_at_most(titles):
+    with style.applied():
+        figure, _ = style.panels(3.0)
+        style.legend(figure, [Line2D([], [], label=title.strip()) for title in titles], ncols=3)
+        figure.canvas.draw()
+        (legend,) = figure.legends
+        assert legend.get_window_extent(FigureCanvasAgg(figure).get_renderer()).width <= figure.bbox.width
+        rows = {round(text.get_window_extent().y0) for text in legend.get_texts()}
+        assert (len(rows) == 1) == (titles[0] != "A recurrent network with a title of some length")
+
+
+@pytest.mark.parametrize("ends", [(1, 1), (1, 2), (1, 12)])
+def test_an_axis_that_counts_has_whole_numbers(ends):
+    with style.applied():
+        figure, axes = style.panels(3.0)
+        axes.plot(ends, [0.0, 1.0], marker="o")
+        style.count_ticks(axes.xaxis)
+        figure.canvas.draw()
+        places = axes.get_xticks()
+    assert len(places) > 0
+    assert all(place == round(place) for place in places)

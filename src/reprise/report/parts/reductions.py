@@ -5,19 +5,19 @@ from reprise.records.resolved import Resolved
 from reprise.report.parts.rounding import number
 
 COUNTED = {
-    "batch_size": "examples a batch",
-    "embedding_size": "dimensions of the embedding",
-    "final_length": "characters of the last text",
-    "hidden_size": "hidden units",
-    "matrices": "recurrence matrices",
-    "max_epochs": "epochs",
-    "pairs": "pairs of sentences",
-    "sample_words": "words a sample",
-    "samples": "samples",
-    "second_order_size": "second-order units",
-    "steps": "steps",
+    "batch_size": ("example a batch", "examples a batch"),
+    "embedding_size": ("dimension of the embedding", "dimensions of the embedding"),
+    "final_length": ("character of the last text", "characters of the last text"),
+    "hidden_size": ("hidden unit", "hidden units"),
+    "matrices": ("recurrence matrix", "recurrence matrices"),
+    "max_epochs": ("epoch", "epochs"),
+    "pairs": ("pair of sentences", "pairs of sentences"),
+    "sample_words": ("word a sample", "words a sample"),
+    "samples": ("sample", "samples"),
+    "second_order_size": ("second-order unit", "second-order units"),
+    "steps": ("step", "steps"),
 }
-"""What a number of these options counts."""
+"""What a number of these options counts: one, and several."""
 
 
 def changes(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
@@ -44,8 +44,8 @@ def _name(option: str) -> str:
 
 def _words(option: str, now: Scalar, before: Scalar) -> str:
     """Counts before what is counted, values after what has them."""
-    counted = COUNTED.get(option)
-    said = f"{_shown(now)} {counted}" if counted else f"{_name(option)} {_shown(now)}"
+    one, several = COUNTED.get(option, ("", ""))
+    said = f"{_shown(now)} {one if now == 1 else several}" if several else f"{_name(option)} {_shown(now)}"
     most = "at most " if option.startswith("max_") else ""
     return f"{most}{said} (paper: {_shown(before)})"
 

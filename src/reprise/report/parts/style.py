@@ -7,6 +7,7 @@ line width, line style and marker too, so that a grey print can be read.
 
 import io
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +20,11 @@ import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from reprise.files import write_atomically
 from reprise.report.parts.context import Context, Status
@@ -161,4 +163,24 @@ def band(color: Any = BAND["color"]) -> Patch:
 
 
 def legend(figure: Figure, handles: Iterable[Artist], ncols: int, **more: Any) -> None:
-    figure.legend(handles=list(handles), loc="outside lower center", ncols=ncols, frameon=False, **more)
+    """Write a legend below the panels, in at most `ncols` columns: in as many as the figure is wide enough for.
+
+    A title that alone is too wide is broken into lines.
+    """
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    handles = list(handles)
+    for columns in range(ncols, 0, -1):
+        drawn = figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, **more)
+        excess = drawn.get_window_extent(renderer).width / figure.bbox.width
+        if excess <= 1:
+            return
+        if columns > 1:
+            drawn.remove()
+    longest = max(len(text.get_text()) for text in drawn.get_texts())
+    for text in drawn.get_texts():
+        text.set_text(textwrap.fill(text.get_text(), int(longest / excess) - 4))
+
+
+def count_ticks(axis: Axis, most: int = 10) -> None:
+    """Ticks at whole numbers alone, about `most` of them, of an axis that counts; one is enough."""
+    axis.set_major_locator(MaxNLocator(most, integer=True, min_n_ticks=1))

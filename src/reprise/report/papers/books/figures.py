@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from reprise.data.text.books import NEIGHBOURS
 from reprise.report.papers.books.tables import near, original_of, table_steps
@@ -75,7 +74,7 @@ def _losses(above: Axes, below: Axes, context: Context, name: str) -> None:
         theirs = [near(original, step) for step in steps]
         centres, reaches = [some.mean() for some in theirs], [2 * some.std() for some in theirs]
         above.errorbar(steps, centres, yerr=reaches, **_ORIGINAL_AT)
-    above.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    style.count_ticks(above.xaxis, 4)
 
 
 def _smoothed(points: Any) -> Any:
@@ -112,7 +111,7 @@ def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, 
             if len(own := context.values(name, measure, "book-short")):
                 axes.axhline(own.mean(), **_BOOK)
             axes.set(title="" if number else label, ylim=(0, 1.03))
-            axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+            style.count_ticks(axes.xaxis, 4)
         row[0].set_ylabel(context.title(name), fontsize=7)
     for axes in grid[-1]:
         axes.set_xlabel("step", labelpad=1)

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from reprise.data.text.character_lines import LONG
 from reprise.report.papers.gso.tables import CHARACTER, TOKEN, astray, on_equal_folds
@@ -104,7 +104,7 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
             axes.axvline(LONG + 0.5, **style.DOTTED)
         beyond, at = f"letters beyond the {LONG}th:\n{significant(100 * share, 2)} % of all", (LONG + 0.5, 0.97)
         below.annotate(beyond, at, (4, 0), ("data", "axes fraction"), "offset points", fontsize=7, va="top")
-    below.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=30))
+    style.count_ticks(below.xaxis, 30)
     above.set_ylim(bottom=0)
     above.set_ylabel("test loss (nats per character)")
     below.set(yscale="log", ylabel="characters")

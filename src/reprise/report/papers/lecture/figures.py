@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from reprise.data.synthetic.phrases import FIXED, SENTENCE_2
 from reprise.errors import UserError, require_known
@@ -42,7 +42,7 @@ def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     _shares(middle, context, names)
     _stored(right, context, names)
     for axes in (left, middle):
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        style.count_ticks(axes.xaxis)
     legend(figure, handles, 3)
     return figure
 
@@ -142,7 +142,7 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
     left.set(xlim=(w[0], w[-1]), ylim=(b[0], b[-1]), xlabel="weight w", ylabel="bias b")
     left.grid(visible=False)
     right.set(xlabel="update", title="error")
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    style.legend(figure, left.get_legend_handles_labels()[0], ncols=2)
     return figure
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
@@ -57,7 +57,7 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         note(above, ", ".join(said) if status.wanted else status.absence)
         for axes in (above, below):
             axes.set_xlim(0, last or 1)
-            axes.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+            style.count_ticks(axes.xaxis, 3)
             axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
         above.tick_params(labelbottom=False)
         below.set_xlabel("step", labelpad=1)

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from reprise.errors import require_known
 from reprise.report.parts import style
@@ -36,9 +35,9 @@ def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     figure, axes = style.panels(3.4)
     for look, name in zip(cycle(LOOKS), names, strict=False):
         _draw(axes, context, name, metric, split, {**look, **_DRAWN})
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    style.count_ticks(axes.xaxis)
     axes.set(xlabel=x, ylabel=name_of(metric, split) + (f" ({unit})" if unit else ""))
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    style.legend(figure, axes.get_legend_handles_labels()[0], ncols=3)
     return figure
 
 
