@@ -3,13 +3,17 @@
 import argparse
 import json
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 
 from reprise import environment
+from reprise.catalogue.models import ModelRefused, find_model
+from reprise.catalogue.own import is_own
 from reprise.cli.common import find_experiment, project_and_experiments
-from reprise.config.project import CONFIG, PAPERS, load_project
+from reprise.config.project import CONFIG, PAPERS, Project, load_project
 from reprise.errors import UserError, known, report_memory
-from reprise.files import require_place, write_if_changed
+from reprise.files import canonical_json, require_place, write_if_changed
+from reprise.records.resolved import Resolved
 
 _LOG = logging.getLogger(__name__)
 RAW = Path("data/raw")
@@ -62,6 +66,7 @@ def prepare_command(given: argparse.Namespace) -> None:
 def resolve_command(given: argparse.Namespace) -> None:
     """Check config/ and write the resolved configuration of every experiment of a tier to results/<tier>/config/."""
     project, experiments = project_and_experiments(given.tier)
+    _check_own_models(project, experiments)
     for experiment in experiments:
         write_if_changed(project.root / experiment.config_path(), experiment.to_json())
     for file in sorted((project.root / PAPERS).glob("*.yaml")):
@@ -69,6 +74,30 @@ def resolve_command(given: argparse.Namespace) -> None:
             _LOG.warning("%s: not read, since the key papers of %s does not name it", file, CONFIG)
     replicas = sum(e.replicas for e in experiments)
     print(f"tier {project.config.tier}: {len(experiments)} experiments, {replicas} replicas; configuration is sound")
+
+
+_VOCABULARY = 1000
+
+
+def _check_own_models(project: Project, experiments: Iterable[Resolved]) -> None:
+    """Make a first step with every model of one's own, on two words and a small vocabulary.
+
+    Raises:
+        UserError: where one is not what its protocol trains.
+    """
+    trained = [experiment for experiment in experiments if not experiment.is_check]
+    own = {canonical_json(e.config["model"]): e for e in trained if is_own(e.config["model"]["name"])}
+    for experiment in own.values():
+        from reprise.training.protocol import report_model
+        from reprise.training.protocols.language_model import check_contract
+
+        model = experiment.config["model"]
+        try:
+            with report_model(experiment):
+                check_contract(find_model(model["name"]).build(model["options"], vocabulary=_VOCABULARY), _VOCABULARY)
+        except (UserError, ModelRefused) as error:
+            place = project.place(experiment.paper, "experiments", experiment.base, "model", "name")
+            raise UserError(f"{place}: {error}") from error
 
 
 def collect_command(given: argparse.Namespace) -> None:

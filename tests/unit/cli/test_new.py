@@ -1,11 +1,13 @@
 """A paper of one's own, in a folder outside of the clone: from `reprise new` to its page."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from project import ROOT
 
 from reprise.cli import main
 from reprise.config.project import load_project
@@ -111,25 +113,41 @@ def test_a_dataset_and_a_figure_of_ones_own(project):
         resolve_tier(load_project())
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return logits, (s, h)", "return logits"),
+        ("def initial_state", "def first_state"),
+        ("self.R(h)", "self.R(h) + self.Q"),
+        ("self.R(h)", "self.R(h[:, :3])"),
+        ("self.alpha,", "assert hidden_size < 10\n        self.alpha,"),
+    ],
+)
+def test_a_model_without_a_first_step_is_refused_by_resolve(project, capsys, old, new):
+    """The contract of the protocol is checked where torch is, before anything trains."""
+    edit(project, f"{project.name}/model.py", old, new)
+    assert main(["resolve"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"config/papers/{project.name}.yaml: key families.small.model.name" in line
+
+
 @pytest.mark.slow
-def test_it_runs_to_its_page(project):
-    """The example with less of everything."""
+def test_the_commands_of_the_docs_print_what_they_say(project, capsys):
+    """Those of the tutorial, from the text to the page, on the example with less of everything."""
     edit(project, paper_of(project), "max_epochs: {value: 8", "max_epochs: {value: 1")
     edit(project, paper_of(project), "training_sentences: {value: 500", "training_sentences: {value: 60")
-    name = project.name
-    for command in (
-        f"prepare {name}/scrn",
-        "run --tier quick",
-        "collect",
-        "verify",
-        "render",
-        "render --report",
-        f"show {name}/scrn",
-    ):
+    tutorial = (ROOT / "docs/adding.md").read_text(encoding="utf-8").partition("Then put your paper")[0]
+    commands = re.findall(r"^    reprise (.*?) +# (.*)$", tutorial.replace("mypaper", project.name), re.MULTILINE)
+    assert len(commands) == 8
+    for command, says in commands:
+        capsys.readouterr()
         assert main(command.split()) == 0, command
+        printed = " ".join("".join(capsys.readouterr()).split())
+        pattern = ".*".join(re.escape(" ".join(part.split())) for part in says.split("…"))
+        assert re.search(pattern, printed), f"{command}: {printed}"
     page = (project / "results/report.html").read_text(encoding="utf-8")
     assert "The SCRN has a lower perplexity than the SRN" in page
     records = sorted((project / "results/quick/runs").rglob("*.json"))
     assert len(records) == 12
     sources = json.loads(records[0].read_text(encoding="utf-8"))["run"]["sources"]
-    assert [*sources] == [f"{name}/model.py"]
+    assert [*sources] == [f"{project.name}/model.py"]
