@@ -90,7 +90,7 @@ def made_by_other_code(replicas: Iterable[Replica]) -> str:
     """Say how many records were made by other code than today's, and how many do not say by which."""
     from reprise.training.origin import digest_packages
 
-    records = [replica.code for replica in replicas]
+    records = [replica.made.code for replica in replicas]
     codes = [code for code in records if code is not None]
     other = sum(digest_packages(tuple(code["packages"])) != code["sha256"] for code in codes)
     unknown = f"{len(records) - len(codes)} do not record the code that made them"

@@ -53,17 +53,17 @@ class _Training:
 def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
     """Every experiment and variant that has an entry for the tier (default: the configured one), in file order.
 
-    Errors: see `_resolve_all`.
+    Errors: see `resolve_all`.
     """
-    return [e for e in _resolve_all(project) if e.tier == (tier or project.config.tier)]
+    return [e for e in resolve_all(project) if e.tier == (tier or project.config.tier)]
 
 
 def other_tiers(project: Project) -> list[Resolved]:
     """The experiments and variants of all tiers but the configured one."""
-    return [experiment for experiment in _resolve_all(project) if experiment.tier != project.config.tier]
+    return [experiment for experiment in resolve_all(project) if experiment.tier != project.config.tier]
 
 
-def _resolve_all(project: Project) -> list[Resolved]:
+def resolve_all(project: Project) -> list[Resolved]:
     """The experiments of all tiers, so that a mistake in one that is not run now is reported now.
 
     Errors: `UserError` where an experiment names a missing model, dataset, protocol, check, display or assumption,

@@ -44,14 +44,6 @@ def collect_tier(project: Project, experiments: Iterable[Resolved]) -> tuple[int
     return collect(experiments, project.root, folder, partial(counted_by, preparations=preparations))
 
 
-def complete(project: Project, experiments: Iterable[Resolved]) -> None:
-    """Collect a tier as a clone has it: with run records and metrics.csv, without the files that Git leaves out."""
-    folder = project.root / "results" / project.config.tier
-    lacking = any(not (folder / name).is_file() for name in UNCOMMITTED)
-    if lacking and (folder / "metrics.csv").is_file() and (folder / "runs").is_dir():
-        collect_tier(project, experiments)
-
-
 def collect(
     experiments: Iterable[Resolved], root: Path, folder: Path, counted: Callable[[Resolved], str] = lambda _: ""
 ) -> tuple[int, int]:
@@ -94,10 +86,9 @@ def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:
     return f"{tokens}; predicted: {predicted}" if predicted else ""
 
 
-def _is_over_tokens(row: Mapping[str, Any]) -> bool:
-    """Whether a number is a mean over tokens: an entropy, a perplexity, an accuracy."""
-    name, unit = row.get("metric", ""), row.get("unit", "")
-    return unit.startswith(("nats/", "bits/")) or name == "perplexity" or (unit == "share" and "accuracy" in name)
+def is_over_tokens(metric: str, unit: str) -> bool:
+    """Say whether a number is a mean over tokens: an entropy, a perplexity, an accuracy."""
+    return unit.startswith(("nats/", "bits/")) or metric == "perplexity" or (unit == "share" and "accuracy" in metric)
 
 
 def _keys(experiment: Resolved, record: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +108,8 @@ def _metric_rows(
     keys, tokens = _keys(experiment, record), counted(experiment)
     # A record without a number is a row as well: its status is known.
     for row in list(numbers_of(record)) or [{}]:
-        yield keys | row | {"counted": tokens if _is_over_tokens(row) else ""}
+        over_tokens = is_over_tokens(row.get("metric", ""), row.get("unit", ""))
+        yield keys | row | {"counted": tokens if over_tokens else ""}
 
 
 def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -22,9 +22,10 @@ one task pool theirs; in a contrast of two tasks each has its own, and b_k is th
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from reprise.evidence.contrasts import Contrast, Statement
-from reprise.evidence.moderated import prior
+from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import Estimate, Spread, bartlett, combine, mean, over_folds, pool, residuals, spread
 
@@ -173,11 +174,9 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
         # Weights up to a common scale: one prior serves all members of a family whose parts differ by it alone.
         scale = terms[0][0]
         key = of.family, tuple((weight / scale, quantity) for weight, quantity in terms)
-        if key not in priors and not table.moderated:
-            priors[key] = None
-        elif key not in priors:
-            there = (runs.combined(key[1], contrast.log) for runs in table.members({of.family} - {None}))
-            priors[key] = prior(tuple(one for found in there if (one := spread([*found.values()]))))
+        if key not in priors:
+            work_out = partial(_prior, table, *key, contrast.log)
+            priors[key] = table.once((*key, contrast.log), work_out) if table.moderated else None
         own = spread([x / scale for x in samples[name].values()])
         known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
     if unknown := tuple(name for name, (*_, found) in known.items() if found is None):
@@ -200,6 +199,14 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
     )
 
 
+def _prior(
+    table: Table, family: tuple[str, ...] | None, terms: Collection[tuple[float, Quantity]], log: bool
+) -> Prior | None:
+    """Return what a family says of the variance of such a sum of metrics, or of their logarithms."""
+    samples = (runs.combined(terms, log) for runs in table.members({family} - {None}))
+    return prior(tuple(one for sample in samples if (one := spread([*sample.values()]))))
+
+
 def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) -> tuple[Spread, float | None] | None:
     """The variance of the contrast from fold to fold by its families, and Bartlett's p that their members' are one.
 
@@ -216,7 +223,9 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
         return None
     families = {table.runs[name].family for name in names}
     losses = [(1.0, quantity) for quantity in quantities]
-    members = [r for r in table.members(families) if len(_logs(r, losses)) > 1]
+    key = frozenset(families), tuple(losses)
+    logs = table.once(key, lambda: [(r, found) for r in table.members(families) if len(found := _logs(r, losses)) > 1])
+    members = [member for member, _ in logs]
     if None in families or {r.family for r in members} != families:
         return None
     shares = {}
@@ -229,7 +238,8 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
         freedom = max(map(len, series)) - 1
         own = [spread(values) for values in series]
         return Spread(pool(own).variance, freedom), bartlett(own)
-    fitted = list(zip(members, residuals([_logs(member, losses) for member in members]), strict=True))
+    spreads = table.once((*key, "residuals"), lambda: residuals([numbers for _, numbers in logs]))
+    fitted = list(zip(members, spreads, strict=True))
     parts, doubts = [], []
     for task in dict.fromkeys(_task(table.runs[name]) for name in names):
         own = [found for member, found in fitted if found and _task(member) == task]

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from scipy import stats
-
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import measure
@@ -157,6 +155,8 @@ def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: 
 
 def _likelihood(rows: Sequence[Row], shift: float) -> float | None:
     """The mean log likelihood of the paper's numbers, whose replicas vary as ours do; None without any row."""
+    from scipy import stats  # takes longer than most commands, so not above
+
     scales = [row.deviation * math.sqrt(1 + 1 / row.n) for row in rows]
     logs = [
         float(stats.t.logpdf((row.ours + shift - row.paper) / scale, row.freedom)) - math.log(scale)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.project import Project
@@ -20,6 +20,7 @@ from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
 from reprise.units import convert
 
+T = TypeVar("T")
 Quantity = tuple[str, str]
 """A metric and its split."""
 
@@ -38,13 +39,36 @@ def trains(resolved: Resolved) -> bool:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """The points of one metric of one split along an axis."""
+
+    metric: str
+    split: str
+    axis: str
+    unit: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a run record was made: what is no part of its result."""
+
+    engine: str = "reference"
+    device: str = "cpu"
+    seconds: float = 0.0
+    parameters: int | None = None
+    code: Mapping[str, Any] | None = None
+    """Which packages made it, and their digest; None where the record does not say."""
+
+
+@dataclass(frozen=True)
 class Replica:
     """What one run record says. `best` is the highest point of every curve, which diverged replicas have too.
 
     `finished`: whether training ended and, for claims, every number is finite. An infinite perplexity is judged as a
-    divergence is.
-    `code`: which packages made it, and their digest; None where the record does not say. `rise`: by how much its
-    validation loss, in nats, later lay above its lowest; None of one without that curve.
+    divergence is. `ended`: whether training ended, with whatever numbers.
+    `rise`: by how much its validation loss, in nats, later lay above its lowest; None of one without that curve.
     """
 
     number: int
@@ -55,7 +79,10 @@ class Replica:
     sizes: dict[Quantity, int | None] = field(default_factory=dict)
     best: dict[Quantity, float] = field(default_factory=dict)
     rise: float | None = None
-    code: Mapping[str, Any] | None = None
+    made: Made = Made()
+    curves: Sequence[Curve] = ()
+    samples: Sequence[Mapping[str, Any]] = ()
+    ended: bool = True
 
     def number_of(self, quantity: Quantity, log: bool) -> float:
         """Return a metric or its logarithm; that of an infinite perplexity is the cross-entropy that it was made of."""
@@ -213,14 +240,23 @@ class Table:
     everyone: Collection[Runs] = ()
     covered: Callable[[set[str]], bool] = lambda names: True
     moderated: bool = True
+    of_families: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was worked out of families, by what it is: one for all readings, since `everyone` is the same for them."""
 
     def under(self, variants: Mapping[str, Runs]) -> Table:
         """With variants in the place of experiments."""
         return replace(self, runs={**self.runs, **variants}, everyone=self.everyone or list(self.runs.values()))
 
-    def members(self, families: Collection[tuple[str, ...] | None]) -> list[Runs]:
-        """All experiments and variants of these families."""
-        return [of for of in self.everyone or self.runs.values() if of.family in families]
+    def members(self, families: Set[tuple[str, ...] | None]) -> list[Runs]:
+        """List all experiments and variants of these families."""
+        everyone = self.everyone or self.runs.values()
+        return self.once(frozenset(families), lambda: [of for of in everyone if of.family in families])
+
+    def once(self, key: Hashable, work_out: Callable[[], T]) -> T:
+        """Return what is known of families by its key, worked out at the first call."""
+        if key not in self.of_families:
+            self.of_families[key] = work_out()
+        return self.of_families[key]
 
 
 def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Runs]]:
@@ -230,31 +266,36 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
     "<metric>@<step>", or "<metric>@epoch=<epoch>" on another axis: replicas have it among their metrics.
     Errors: as of `reprise.records.record.read_record`.
     """
+    experiments = list(experiments)
+    return {name: load_paper(project, name, [e for e in experiments if e.paper == name]) for name in project.papers}
+
+
+def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved]) -> dict[str, Runs]:
+    """Load the runs of one paper, of which these are the experiments of the tier. See `load_runs`."""
     # What a tier leaves out nobody could run at it either, where its data cannot be had.
     away = {name: dataset.unavailable or "" for name, dataset in project.config.datasets.items()}
-    points = {paper_id: _points(paper) for paper_id, paper in project.papers.items()}
-    found: dict[str, dict[str, Runs]] = {}
-    for paper_id, paper in project.papers.items():
-        names, digits = [*((name, name, None) for name in paper.experiments), *paper.variants()], _digits(paper)
-        found[paper_id] = {
-            name: Runs(
-                name,
-                name_run(entry, alternative),
-                None,
-                entry,
-                unavailable=away.get(entry.data.dataset, "") if entry.data else "",
-                digits=digits[base],
-            )
-            for name, base, alternative in names
-            for entry in [paper.experiments[base]]
-        }
-    for resolved in experiments:
-        replicas = [_replica(record, points[resolved.paper]) for record in records_of(resolved, project.root)]
-        unavailable = "" if resolved.is_check else away.get(resolved.config["data"]["dataset"], "")
-        found[resolved.paper][resolved.experiment] = replace(
-            found[resolved.paper][resolved.experiment], resolved=resolved, replicas=replicas, unavailable=unavailable
+    paper = project.papers[paper_id]
+    points, digits = _points(paper), _digits(paper)
+    names = [*((name, name, None) for name in paper.experiments), *paper.variants()]
+    runs = {
+        name: Runs(
+            name,
+            name_run(entry, alternative),
+            None,
+            entry,
+            unavailable=away.get(entry.data.dataset, "") if entry.data else "",
+            digits=digits[base],
         )
-    return found
+        for name, base, alternative in names
+        for entry in [paper.experiments[base]]
+    }
+    for resolved in experiments:
+        replicas = [_replica(record, points) for record in records_of(resolved, project.root)]
+        unavailable = "" if resolved.is_check else away.get(resolved.config["data"]["dataset"], "")
+        runs[resolved.experiment] = replace(
+            runs[resolved.experiment], resolved=resolved, replicas=replicas, unavailable=unavailable
+        )
+    return runs
 
 
 def name_run(entry: Experiment, alternative: str | None) -> str:
@@ -307,8 +348,13 @@ def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
     best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
     losses = (c["y"] for c in record["curves"] if c["axis"] in TIME and (c["metric"], c["split"]) == VALIDATION_LOSS)
     rise = largest_rise(next(losses, ()))
-    finished = record["status"] == "finished" and all(math.isfinite(row["value"]) for row in rows)
-    return Replica(record["replica"], record["fold"], finished, *of, best, rise, record["run"].get("code"))
+    ended, run = record["status"] == "finished", record["run"]
+    finished = ended and all(math.isfinite(row["value"]) for row in rows)
+    made = Made(run["engine"], run["device"], run["wall_seconds"], record["parameters"], run.get("code"))
+    curves = [Curve(c["metric"], c["split"], c["axis"], c["unit"], c["x"], c["y"]) for c in record["curves"]]
+    return Replica(
+        record["replica"], record["fold"], finished, *of, best, rise, made, curves, record["samples"], ended
+    )
 
 
 def largest_rise(losses: Sequence[float]) -> float | None:

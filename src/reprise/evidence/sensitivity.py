@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scipy import stats
-
 from reprise.evidence.decisions import Decision
 from reprise.evidence.verdicts import AGREES, DISAGREES, TAIL, TRAINED
 
@@ -30,6 +28,8 @@ class Sensitivity:
 
 def examine_sensitivity(decisions: Mapping[str, Decision]) -> Sensitivity:
     """Examine claims on trained models; those that no test decides are left out of the corrections."""
+    from scipy import stats  # takes longer than most commands, so not above
+
     trained = {name: one for name, one in decisions.items() if one.evidence == TRAINED}
     tested = {name: one.weakest for name, one in trained.items() if one.weakest and one.weakest.p is not None}
     # Levels differ from kind to kind; a p value is held to its own.

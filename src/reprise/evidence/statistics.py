@@ -1,6 +1,7 @@
 """The statistics that verdicts rest on, pure functions of numbers: means with an error, folds, shares, ranks, several.
 
-The variances that moderate one another are in `reprise.evidence.moderated`.
+The variances that moderate one another are in `reprise.evidence.moderated`. Tests import scipy.stats where they need
+it: that takes longer than most commands.
 """
 
 import math
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 _REPLICAS = 1000
 """More replicas are never asked for."""
@@ -179,11 +180,15 @@ def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.
 
 def binomial(successes: int, n: int, share: float) -> tuple[float, float]:
     """One-sided exact p values of a true share of `share` or less, and of `share` or more."""
+    from scipy import stats
+
     return tuple(float(stats.binomtest(successes, n, share, side).pvalue) for side in ("greater", "less"))
 
 
 def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """The interval of a share: all that `binomial` does not tell from it, either way (Clopper and Pearson 1934)."""
+    from scipy import stats
+
     bounds = stats.binomtest(successes, n).proportion_ci(level, "exact")
     return float(bounds.low), float(bounds.high)
 
@@ -193,6 +198,8 @@ def ranks_above(high: Sequence[float], low: Sequence[float]) -> float:
 
     Infinite numbers (a replica that diverged) are allowed. A tie between the two counts a half, rounded against it.
     """
+    from scipy import stats
+
     return float(stats.mannwhitneyu(high, low, alternative="greater", method="exact").pvalue)
 
 

@@ -10,13 +10,15 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
 from reprise.catalogue.models import find_model
 from reprise.config.sections import Section
+from reprise.evidence.collect import counted_by, is_over_tokens
+from reprise.evidence.runs import TIME, Curve
 from reprise.evidence.statistics import clopper_pearson
 from reprise.records.resolved import Resolved
+from reprise.report.papers.shared import cells
 from reprise.report.parts import rounding
 from reprise.report.parts.context import Context
 from reprise.report.parts.names import name_of, split_words
@@ -59,32 +61,31 @@ def metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]:
 _PREFERRED = ("cross_entropy", "accuracy")
 _POINTS, _REPLICAS = 60, 5
 _WIDTH, _HEIGHT, _LEFT = 380, 130, 62
-_COLUMNS = ("axis", "metric", "split", "replica", "x", "value", "unit")
 
 
 def training_curve(context: Context, experiment: str) -> str:
     """Draw the training's main curve as an SVG, a line a replica and split, with its legend; "" without a curve."""
-    rows = context.curve_rows(experiment)
-    points = list(zip(*(rows[column].tolist() for column in _COLUMNS), strict=True))
-    points = [point for point in points if point[0] in ("epoch", "step") and point[5] == point[5]]
-    metric = next((m for m in _PREFERRED if any(point[1] == m for point in points)), None)
+    curves = [curve for _, curve in context.curves(experiment) if curve.axis in TIME and curve.y]
+    metric = next((m for m in _PREFERRED if any(curve.metric == m for curve in curves)), None)
     if metric is None:
         return ""
-    points = [point for point in points if point[1] == metric]
-    axis, unit = points[0][0], points[0][6]
-    xs, ys = [point[4] for point in points], [point[5] for point in points]
-    left, right, low, high = min(xs), max(xs), min(ys), max(ys)
+    curves = [curve for curve in curves if curve.metric == metric]
+    axis, unit = curves[0].axis, curves[0].unit
+    left, low = (min(min(getattr(curve, along)) for curve in curves) for along in "xy")
+    right, high = (max(max(getattr(curve, along)) for curve in curves) for along in "xy")
     across, up = (right - left) or 1.0, (high - low) or 1.0
-    lines: dict[str, dict[int, list[str]]] = {}
-    for _, _, split, replica, x, y, _ in points:
-        at = f"{_LEFT + _WIDTH * (x - left) / across:.4g},{4 + _HEIGHT * (1 - (y - low) / up):.4g}"
-        lines.setdefault(split, {}).setdefault(replica, []).append(at)
+    lines: dict[str, list[Curve]] = {}
+    for curve in curves:
+        lines.setdefault(curve.split, []).append(curve)
     drawn = []
     for split, replicas in lines.items():
-        for line in list(replicas.values())[:_REPLICAS]:
-            drawn.append(
-                f'<polyline class="{escape(split)}" points="{" ".join(line[:: max(1, len(line) // _POINTS)])}"/>'
+        for curve in replicas[:_REPLICAS]:
+            step = max(1, len(curve.y) // _POINTS)
+            points = " ".join(
+                f"{_LEFT + _WIDTH * (x - left) / across:.4g},{4 + _HEIGHT * (1 - (y - low) / up):.4g}"
+                for x, y in zip(curve.x[::step], curve.y[::step], strict=True)
             )
+            drawn.append(f'<polyline class="{escape(split)}" points="{points}"/>')
     for place, split in enumerate(lines):
         x = _LEFT + 90 * place
         drawn.append(f'<line class="{escape(split)}" x1="{x}" x2="{x + 16}" y1="{_HEIGHT + 32}" y2="{_HEIGHT + 32}"/>')
@@ -159,12 +160,12 @@ def replicas_of(context: Context, display_id: str) -> str:
 def card(context: Context, experiment: Resolved) -> dict[str, Any]:
     """What an experiment's card shows, by the names of the template."""
     entry = context.paper.experiments[experiment.base]
-    rows = context.rows(experiment.experiment)
-    columns = ("replica", "seed", "fold", "status", "engine", "device", "seconds", "parameters")
-    values = zip(*(rows[column].tolist() for column in columns), strict=True)
-    by_replica = {value[0]: dict(zip(columns, value, strict=True)) for value in values}
-    records = [by_replica[replica] for replica in sorted(by_replica)]
-    counted = {n: None for n in (r["parameters"] for r in records) if n is not pd.NA}
+    replicas = context.replicas(experiment.experiment)
+    parameters = cells.parameters(context, experiment.experiment)
+    over_tokens = any(
+        is_over_tokens(metric, unit) for replica in replicas for (metric, _), unit in replica.units.items()
+    )
+    preparations = {name: dataset.prepare for name, dataset in context.datasets.items()}
     return {
         "experiment": experiment,
         "entry": entry,
@@ -172,12 +173,12 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "status": context.status(experiment.experiment),
         "equation": equations(entry.model) if entry.model else "",
         "curve": Markup(training_curve(context, experiment.experiment)),
-        "parameters": next(map(integer, counted), None),
+        "parameters": None if parameters is None else integer(parameters),
         "settings": list(settings(experiment)),
         "metrics": metrics(context, experiment),
-        "counted": next((text for text in rows.counted.tolist() if text), None),
-        "replicas": records,
-        "command": command(experiment, next(((r["replica"], r["engine"]) for r in records), None)),
+        "counted": counted_by(experiment, preparations) if over_tokens else None,
+        "replicas": replicas,
+        "command": command(experiment, next(((r.number, r.made.engine) for r in replicas), None)),
     }
 
 

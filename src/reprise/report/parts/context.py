@@ -1,9 +1,8 @@
-"""What a figure or table may read: one paper, its experiments at a tier, and what was collected of them."""
+"""What a figure or table may read: one paper, its experiments at a tier, and their run records."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,14 +14,13 @@ import pandas as pd
 from reprise.catalogue.displays import draws
 from reprise.config import ldc_wsj
 from reprise.config.project import PAPERS, Project
-from reprise.config.resolve import resolve_tier
+from reprise.config.resolve import resolve_all
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.errors import UserError
-from reprise.evidence.collect import complete
 from reprise.evidence.decisions import Decision, read_claims
-from reprise.evidence.runs import TIME, VALIDATION_LOSS, Replica, Runs, largest_rise, name_run, trains
+from reprise.evidence.runs import Curve, Quantity, Replica, Runs, Table, load_paper, trains
+from reprise.records.record import REMEDY
 from reprise.records.resolved import FULL, TIERS, Resolved
-from reprise.report.parts.collected import CURVE_COLUMNS, read_collected, read_metrics, read_samples
 
 _NOT_IN_TIER = "not in this tier"
 _NOT_TRAINED = "not trained yet"
@@ -62,30 +60,37 @@ class Status:
         return NOT_MEASURED if value is None and self.finished else self.absence
 
 
+class Sample(dict[str, Any]):
+    """A text that a model wrote, as its record has it. A key that it lacks is a damage of the record."""
+
+    def __init__(self, content: Mapping[str, Any], origin: str) -> None:
+        super().__init__(content)
+        self.origin = origin
+
+    def __missing__(self, key: str) -> Any:
+        raise UserError(f"{self.origin}: a sample lacks the key {key!r}; {REMEDY}")
+
+
 @dataclass(frozen=True)
 class Context:
-    """One paper at one tier.
+    """One paper at one tier; its records are read when they are first asked for.
 
     An experiment is named as everywhere: "<id>", or "<id>@<assumption>=<alternative>" for a variant.
-    `metrics` and `curves` hold the rows of this paper alone: its finished and diverged replicas, as they are
-    configured now.
     """
 
+    project: Project
     tier: str
     paper_id: str
     paper: Paper
     experiments: list[Resolved]
-    metrics: pd.DataFrame
-    curves: pd.DataFrame
-    reference: Path
-    file: str
     datasets: Mapping[str, Dataset]
     claims: Mapping[str, Decision]
     in_full: Mapping[str, Decision]
     """At another tier than the paper's the claims as they were judged there, so that no reduced number stands alone."""
-    folder: Path  # what was collected, results/<tier>
     papers: Mapping[str, Context] = field(repr=False, compare=False)
     """All contexts of the tier by paper, this one too, for displays that cite another paper's experiments."""
+    known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What displays worked out of the records, by what it is: a number that many show is worked out once."""
 
     def display(self, display_id: str) -> Display:
         return {**self.paper.tables, **self.paper.figures}[display_id]
@@ -97,7 +102,8 @@ class Context:
     def option_key(self, display_id: str, option: str) -> str:
         """What a line on a mistake in an option begins with: "file: key figures.figure-1.options.smooth"."""
         kind = "figures" if display_id in self.paper.figures else "tables"
-        return f"{self.file}: key {kind}.{display_id}.options.{option}"
+        file = self.project.root / PAPERS / f"{self.paper_id}.yaml"
+        return f"{file}: key {kind}.{display_id}.options.{option}"
 
     def cited_by(self, display_id: str) -> list[str]:
         """Experiments that stand in this figure or table, in file order, whether or not the tier has them."""
@@ -105,7 +111,7 @@ class Context:
 
     def original(self, name: str) -> pd.DataFrame:
         """A file of config/reference: numbers or curves that a paper's author published."""
-        path = self.reference / name
+        path = self.project.root / REFERENCE / name
         if not path.is_file():
             raise UserError(f"{path}: no such file; it is part of the repository: restore it")
         return pd.read_csv(path)
@@ -134,68 +140,66 @@ class Context:
         found = stated.settings.get(option) if stated else None
         return found.value if found else None
 
+    @cached_property
+    def runs(self) -> dict[str, Runs]:
+        """Every experiment and variant of the tier by its name, with the replicas that ended or diverged.
+
+        A replica that ended counts as finished whatever its numbers: an infinite perplexity makes a mean infinite.
+        """
+        runs = load_paper(self.project, self.paper_id, self.experiments)
+        return {e.experiment: _with_all_numbers(runs[e.experiment]) for e in self.experiments}
+
+    @cached_property
+    def table(self) -> Table:
+        """The same for measuring: what a family says of its members is worked out once."""
+        return Table(self.runs)
+
+    def replicas(self, experiment: str, status: str | None = None) -> list[Replica]:
+        """List the replicas of one experiment or variant: all of them, those that "finished" or those that "diverged"."""
+        runs = self.runs.get(experiment)
+        replicas = runs.replicas if runs else []
+        return [r for r in replicas if status is None or r.finished is (status == "finished")]
+
     def by_fold(self, experiment: str, metric: str, split: str = "test") -> pd.Series:
         """Collect the metric of every finished replica, by its number; empty where there is none."""
-        runs = self.runs.get(experiment)
-        numbers = (
-            {r.number: r.metrics[metric, split] for r in runs.finished if (metric, split) in r.metrics} if runs else {}
-        )
-        return pd.Series(numbers, dtype=float).sort_index()
+        replicas = self.replicas(experiment, "finished")
+        numbers = {r.number: r.metrics[metric, split] for r in replicas if (metric, split) in r.metrics}
+        return pd.Series(numbers, dtype=float)
 
     def values(self, experiment: str, metric: str, split: str) -> np.ndarray:
         """Collect the same as an array, in the order of replicas."""
         return self.by_fold(experiment, metric, split).to_numpy(dtype=float)
 
-    def rows(self, experiment: str) -> pd.DataFrame:
-        """Return the rows of metrics.csv of one experiment or variant."""
-        return self._metrics_by_experiment.get(experiment, self.metrics.iloc[:0])
-
-    def curve_rows(self, experiment: str) -> pd.DataFrame:
-        """Return the rows of curves.csv.gz of one experiment or variant."""
-        return self._curves_by_experiment.get(experiment, self.curves.iloc[:0])
-
-    @cached_property
-    def _metrics_by_experiment(self) -> dict[str, pd.DataFrame]:
-        return _by_experiment(self.metrics)
-
-    @cached_property
-    def _curves_by_experiment(self) -> dict[str, pd.DataFrame]:
-        return _by_experiment(self.curves)
-
-    @cached_property
-    def runs(self) -> dict[str, Runs]:
-        """Every experiment and variant of the tier by its name, with its replicas."""
-        made = {}
-        for e in self.experiments:
-            entry, rows = self.paper.experiments[e.base], self.rows(e.experiment)
-            replicas = _replicas(rows, _rises(self.curve_rows(e.experiment)))
-            made[e.experiment] = Runs(e.experiment, name_run(entry, e.alternative), e, entry, replicas)
-        return made
+    def curves(self, experiment: str) -> Iterator[tuple[Replica, Curve]]:
+        """Go through the curves of one experiment or variant, replica by replica."""
+        return ((replica, curve) for replica in self.replicas(experiment) for curve in replica.curves)
 
     def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
-        """The curves of all replicas of one status: index x, a column a replica, NaN after its end."""
-        rows = self.curve_rows(experiment)
-        rows = rows[(rows.status == status) & (rows.metric == metric) & (rows.split == split)]
-        return rows.pivot(index="x", columns="replica", values="value").sort_index()
+        """Collect the curves of all replicas of one status: index x, a column a replica, NaN after its end."""
+        columns = {
+            replica.number: pd.Series(curve.y, index=curve.x, dtype=float)
+            for replica in self.replicas(experiment, status)
+            for curve in replica.curves
+            if (curve.metric, curve.split) == (metric, split)
+        }
+        made = pd.DataFrame(columns, index=None if columns else pd.Index([], dtype=float), dtype=float)
+        return made.rename_axis(index="x", columns="replica").sort_index()
 
-    def samples(self, experiment: str, replica: int | None = 0) -> list[dict[str, Any]]:
-        """The texts that a finished replica wrote, or all of them one after another (None), as in their records.
-
-        Errors: `UserError` where samples.jsonl is missing or damaged.
-        """
-        base, _, variant = experiment.partition("@")
-        of = {"paper": self.paper_id, "experiment": base, "variant": variant, "status": "finished"}
-        of |= {} if replica is None else {"replica": replica}
-        found = (s for s in read_samples(self.folder / "samples.jsonl", self.tier) if of.items() <= s.items())
-        return sorted(found, key=lambda sample: sample["replica"])
+    def samples(self, experiment: str, replica: int | None = 0) -> list[Sample]:
+        """List the texts that a finished replica wrote, or all of them one after another (None), with its number."""
+        return [
+            Sample({"replica": r.number, **sample}, f"record {r.number} of {self.paper_id}/{experiment}")
+            for r in self.replicas(experiment, "finished")
+            if replica in (None, r.number)
+            for sample in r.samples
+        ]
 
     def status(self, experiment: str) -> Status:
         """Count the replicas of an experiment or variant by what became of them."""
-        counts = Counter(dict(zip(*map(self.rows(experiment).get, ("replica", "status")), strict=True)).values())
-        finished, diverged = counts["finished"], counts["diverged"]
+        finished, run = (len(self.replicas(experiment, status)) for status in ("finished", None))
         resolved = self.resolved(experiment)
         wanted = resolved.replicas if resolved else 0
-        return Status(finished, diverged, max(0, wanted - finished - diverged), resolved is None or trains(resolved))
+        return Status(finished, run - finished, max(0, wanted - run), resolved is None or trains(resolved))
 
     def total(self, experiments: Iterable[str]) -> Status:
         """The status of several experiments together."""
@@ -214,56 +218,35 @@ class Context:
         return None if found is None or found.value is None else float(found.value)
 
     def unit(self, metric: str, split: str) -> str:
-        """The unit of a metric in our records; "" where none has it."""
-        rows = self.metrics[(self.metrics.metric == metric) & (self.metrics.split == split)]
-        return rows.unit.iloc[0] if len(rows) else ""
+        """Return the unit of a metric in our records; "" where none has it."""
+        return self.units.get((metric, split), "")
+
+    @cached_property
+    def units(self) -> dict[Quantity, str]:
+        """The unit of every metric that a finished replica has."""
+        units: dict[Quantity, str] = {}
+        for name in self.runs:
+            for replica in self.replicas(name, "finished"):
+                for quantity, unit in replica.units.items():
+                    units.setdefault(quantity, unit)
+        return units
 
     def replaced_dataset(self, experiment: str) -> str | None:
         """The dataset that this tier trains on in place of the paper's, if it does."""
         return self.runs[experiment].replaced_dataset if experiment in self.runs else None
 
 
-def _by_experiment(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Split rows by the name of their experiment or variant, once for all questions."""
-    groups = rows.groupby(["experiment", "variant"], sort=False)
-    return {f"{base}@{variant}" if variant else base: of for (base, variant), of in groups}
-
-
-def _replicas(rows: pd.DataFrame, rises: Mapping[int, float | None]) -> list[Replica]:
-    """Read the replicas of one experiment from its rows of metrics.csv, with units and sizes."""
-    made: dict[int, Replica] = {}
-    columns = (rows[c].tolist() for c in ("replica", "fold", "status", "metric", "split", "value", "unit", "n"))
-    for number, fold, status, metric, split, value, unit, n in zip(*columns, strict=True):
-        finished = status == "finished"
-        replica = made.setdefault(number, Replica(number, fold or None, finished, {}, rise=rises.get(number)))
-        if finished:
-            replica.metrics[metric, split] = value
-            replica.units[metric, split] = unit
-            replica.sizes[metric, split] = None if n is pd.NA else n
-    return [made[number] for number in sorted(made)]
-
-
-def _rises(curves: pd.DataFrame) -> dict[int, float | None]:
-    """Return by how much each replica's validation loss rose, at most."""
-    metric, split = VALIDATION_LOSS
-    losses = curves[(curves.metric == metric) & (curves.split == split) & curves.axis.isin(TIME)]
-    groups = losses.sort_values("x", kind="stable").groupby("replica")
-    return {replica: largest_rise(of["value"].tolist()) for replica, of in groups}
+def _with_all_numbers(runs: Runs) -> Runs:
+    return replace(runs, replicas=[replace(replica, finished=replica.ended) for replica in runs.replicas])
 
 
 def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:
-    """Load what was collected for the project's tier, by paper; no claims where `reprise verify` did not run.
+    """Make the contexts of the project's tier, by paper; without claims where `reprise verify` did not run.
 
-    What a clone lacks of it is collected first.
-
-    Errors: `UserError` where metrics.csv or curves.csv.gz is missing, empty, damaged or lacks a column, and where
-    claims.json is damaged.
+    Raises:
+        UserError: claims.json is damaged. A damaged record is refused when its paper's records are read.
     """
     tier = project.config.tier
-    folder = project.root / "results" / tier
-    complete(project, experiments)
-    metrics = read_metrics(folder, tier)
-    curves = read_collected(folder / "curves.csv.gz", CURVE_COLUMNS, tier)
     claims = read_claims(project.root, tier)
     in_full = {} if tier == FULL else read_claims(project.root, FULL)
     datasets = dict(project.config.datasets)
@@ -273,31 +256,28 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     found: dict[str, Context] = {}
     for name, paper in project.papers.items():
         found[name] = Context(
+            project=project,
             tier=tier,
             paper_id=name,
             paper=paper,
             experiments=[e for e in experiments if e.paper == name],
-            metrics=metrics[metrics.paper == name].reset_index(drop=True),
-            curves=curves[curves.paper == name].reset_index(drop=True),
-            reference=project.root / REFERENCE,
-            file=str(project.root / PAPERS / f"{name}.yaml"),
             datasets=datasets,
             claims=claims.get(name, {}),
             in_full=in_full.get(name, {}),
-            folder=folder,
             papers=found,
         )
     return found
 
 
 def every_tier(project: Project) -> dict[str, dict[str, Context]]:
-    """The contexts of every tier whose metrics were collected, the fullest first; the project's own in any case.
+    """Make the contexts of every tier that was collected, the fullest first; the project's own in any case.
 
-    Errors: `UserError` as of `load_contexts`.
+    Raises:
+        UserError: As of `load_contexts`.
     """
-    found = {}
+    contexts, experiments = {}, resolve_all(project)
     for tier in reversed(TIERS):
         if tier == project.config.tier or (project.root / "results" / tier / "metrics.csv").is_file():
-            there = replace(project, config=project.config.model_copy(update={"tier": tier}))
-            found[tier] = load_contexts(there, resolve_tier(there))
-    return found
+            at_tier = replace(project, config=project.config.model_copy(update={"tier": tier}))
+            contexts[tier] = load_contexts(at_tier, [e for e in experiments if e.tier == tier])
+    return contexts

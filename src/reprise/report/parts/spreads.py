@@ -16,7 +16,7 @@ from scipy import special
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.measure import Measured as Found
 from reprise.evidence.measure import measure
-from reprise.evidence.runs import Quantity, Replica, Runs, Table
+from reprise.evidence.runs import Quantity, Replica, Table
 from reprise.evidence.verdicts import LEVEL
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import deviation, mean
@@ -58,17 +58,22 @@ class Measured:
 
 
 def measured(context: Context, name: str, metric: str, split: str) -> Measured:
-    """A metric of an experiment or variant."""
-    return _measured(name, (metric, split), context.runs)
+    """Measure a metric of an experiment or variant; once, whoever asks."""
+    key = name, metric, split
+    if key not in context.known:
+        context.known[key] = _measured(name, (metric, split), context.table)
+    return context.known[key]
 
 
 def measured_by(context: Context, name: str, numbers: Callable[[str], Sequence[float]]) -> Measured:
     """A number that no record has as such, of every seed, as a function of an experiment's or variant's name."""
+    if name not in context.runs:
+        return Measured(None, 0)
     runs = {}
-    for run, there in context.runs.items():
+    for run in {name: context.runs[name]} | {r.name: r for r in context.table.members({context.runs[name].family})}:
         replicas = [Replica(i, None, True, {_NUMBER: float(n)}) for i, n in enumerate(numbers(run))]
-        runs[run] = replace(there, replicas=replicas)
-    return _measured(name, _NUMBER, runs)
+        runs[run] = replace(context.runs[run], replicas=replicas)
+    return _measured(name, _NUMBER, Table(runs))
 
 
 def difference_reach(context: Context, name: str, other: str, metric: str, split: str) -> float | None:
@@ -79,7 +84,7 @@ def difference_reach(context: Context, name: str, other: str, metric: str, split
     if not {name, other} <= context.runs.keys():
         return None
     terms = (Term(one, (metric, split)) for one in (name, other))
-    found = measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), Table(context.runs))
+    found = measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.table)
     return _reach(found) if found else None
 
 
@@ -130,14 +135,14 @@ def deviations(titles: Iterable[str], lenders: Iterable[str | None]) -> list[str
     return [f"Borrowed SD: {_FAMILY} ({'; '.join(said)})."] if said else []
 
 
-def _measured(name: str, quantity: Quantity, runs: Mapping[str, Runs]) -> Measured:
-    if name not in runs:
+def _measured(name: str, quantity: Quantity, table: Table) -> Measured:
+    if name not in table.runs:
         return Measured(None, 0)
-    values = [r.metrics[quantity] for r in runs[name].finished if quantity in r.metrics]
+    values = [r.metrics[quantity] for r in table.runs[name].finished if quantity in r.metrics]
     plain = Measured(mean(values), len(values), deviation(values))
     # A perplexity's interval is taken of its logarithm, as verdicts do.
     log = quantity[0] == "perplexity"
-    found = measure(Contrast(((1.0, Term(name, quantity)),), log=log), Table(runs))
+    found = measure(Contrast(((1.0, Term(name, quantity)),), log=log), table)
     unknown = found is None or found.estimate.error is None or not found.variances
     if unknown or plain.mean == math.inf:
         return plain

@@ -188,8 +188,7 @@ def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]
 
 
 def _at_the_end(context: Context, name: str, split: str, step: int | None, length: int) -> dict[str, Any]:
-    rows = context.rows(name)
-    stops = int(pd.to_numeric(rows[(rows.metric == _STOPS) & (rows.split == split)].n).sum())
+    stops = sum(replica.sizes.get((_STOPS, split)) or 0 for replica in context.replicas(name, "finished"))
     row = _measured(context, name, _TEXTS[split], step, length, {}) | {"stops": stops or None, "split": split}
     return row | all_values(context, name, {measure: (measure, split) for measure in _MEASURES})
 

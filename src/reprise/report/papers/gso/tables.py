@@ -55,9 +55,8 @@ def astray(context: Context, name: str) -> list[str]:
         if len(risen) and fold not in found:
             rise = f"from {fixed(course.min(), 2)} to {fixed(risen.max(), 2)}"
             found[fold] = risen.index[0], f"validation loss {rise}, tested as of epoch {integer(course.idxmin())}"
-    rows = context.rows(name)
     courses = context.points(name, TOKEN, "valid", status="diverged")
-    for fold in rows[rows.status == "diverged"].replica:
+    for fold in (replica.number for replica in context.replicas(name, "diverged")):
         found[fold] = (courses[fold].last_valid_index() + 1 if fold in courses else 1, "without a number")
     return [f"fold {fold} in epoch {integer(epoch)}, {what}" for fold, (epoch, what) in sorted(found.items())]
 

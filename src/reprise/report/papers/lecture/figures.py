@@ -148,9 +148,9 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
 
 def _surface(context: Context, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights (n,), biases (m,) and errors (n, m) of the grid."""
-    rows = context.curves[(context.curves.experiment == name) & (context.curves.axis == "bias")]
-    rows = rows.assign(w=rows.split.str.removeprefix("w = ").astype(float))
-    table = rows.pivot(index="w", columns="x", values="value")
+    curves = (curve for _, curve in context.curves(name) if curve.axis == "bias")
+    rows = {float(curve.split.removeprefix("w = ")): pd.Series(curve.y, index=curve.x) for curve in curves}
+    table = pd.DataFrame(rows, dtype=float).T.sort_index().sort_index(axis="columns")
     return table.index.to_numpy(), table.columns.to_numpy(dtype=float), table.to_numpy()
 
 

@@ -297,8 +297,9 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     """A row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_translation_row(context, name) for name in names]).astype({"parameters": "Int64"})
-    counted_by = pd.concat([context.rows(name) for name in names]).query("metric == 'bleu'").unit
-    notes = [f"BLEU by sacrebleu, {found.removeprefix('BLEU|')}." for found in counted_by.unique()]
+    units = (replica.units.items() for name in names for replica in context.replicas(name, "finished"))
+    signatures = dict.fromkeys(unit for found in units for (metric, _), unit in found if metric == "bleu")
+    notes = [f"BLEU by sacrebleu, {signature.removeprefix('BLEU|')}." for signature in signatures]
     said = "One and the same translation of all sentences, so that nothing of a source is in it"
     notes += words.of_which(said, context, dict(zip(names, rows.alike, strict=True)))
     notes += words.of_which(words.AT_THE_END, context, words.best_at_the_end(context, names))

@@ -98,14 +98,18 @@ def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, 
 
 def _by_tag(context: Context, name: str, kind: str) -> dict[str, float]:
     """Tokens or types by tag, from the first finished replica; empty where there is none."""
-    rows = _first_of(context, name, f"tag_{kind}.")
-    return dict(zip(rows.metric.str.removeprefix(f"tag_{kind}."), rows.value, strict=True))
+    prefix = f"tag_{kind}."
+    return {metric.removeprefix(prefix): value for metric, (value, _) in _first_of(context, name, prefix).items()}
 
 
-def _first_of(context: Context, name: str, start: str) -> pd.DataFrame:
-    """The rows of all metrics that begin so, from the first finished replica that has each."""
-    rows = context.rows(name)
-    return rows[(rows.status == "finished") & rows.metric.str.startswith(start)].drop_duplicates("metric")
+def _first_of(context: Context, name: str, start: str) -> dict[str, tuple[float, int | None]]:
+    """Collect value and n of all metrics that begin so, from the first finished replica that has each."""
+    first: dict[str, tuple[float, int | None]] = {}
+    for replica in context.replicas(name, "finished"):
+        for (metric, split), value in replica.metrics.items():
+            if metric.startswith(start):
+                first.setdefault(metric, (value, replica.sizes[metric, split]))
+    return first
 
 
 def _count_column(title: str, key: str, absence: str) -> Column:
@@ -358,8 +362,8 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
 
 def _groups(context: Context, name: str) -> dict[tuple[str, str], int]:
     """(feature, distance) -> number of pairs, of the groups over all kinds that the records hold."""
-    rows = _first_of(context, name, f"{WORDS_METRIC}/")
-    parts = ((*metric.split("/")[1:], int(n)) for metric, n in zip(rows.metric, rows.n, strict=True))
+    groups = _first_of(context, name, f"{WORDS_METRIC}/")
+    parts = ((*metric.split("/")[1:], int(n)) for metric, (_, n) in groups.items())
     return {(feature, span): n for feature, kind, span, n in parts if kind == ALL}
 
 

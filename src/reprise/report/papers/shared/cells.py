@@ -84,8 +84,8 @@ def picked(thing: object, *names: str) -> dict[str, Any]:
 
 def parameters(context: Context, name: str) -> int | None:
     """How many parameters the records of an experiment count."""
-    found = context.rows(name).parameters.dropna()
-    return int(found.iloc[0]) if len(found) else None
+    counts = (replica.made.parameters for replica in context.replicas(name))
+    return next((count for count in counts if count is not None), None)
 
 
 def with_variants(context: Context, names: list[str], waiting: bool = False) -> Iterator[tuple[str, str]]:

@@ -69,11 +69,13 @@ def _unit_and_axis(context: Context, figure_id: str, names: list[str], metric: s
 
     Errors: `UserError` where no curve of the experiments has it.
     """
-    rows = context.curves[context.curves.experiment.isin(names)]
-    for option, given in (("metric", metric), ("split", split)):
-        there = set(rows[option])
-        if option == "metric" and ((rows.metric == "cross_entropy") & (rows.unit == "nats/token")).any():
-            there.add("perplexity")
-        require_known(given, there, context.option_key(figure_id, option), f"{option} of these experiments' curves")
-        rows = rows[rows[option] == _LOGGED.get(given, given)]
-    return ("" if metric in _LOGGED else unit_symbol(rows.unit.iloc[0]).strip()), rows["axis"].iloc[0]
+    bases = set(names)
+    runs = (run for run in context.runs if run.partition("@")[0] in bases)
+    curves = [curve for run in runs for _, curve in context.curves(run)]
+    for option, value in (("metric", metric), ("split", split)):
+        known = {getattr(curve, option) for curve in curves}
+        if option == "metric" and ("cross_entropy", "nats/token") in {(curve.metric, curve.unit) for curve in curves}:
+            known.add("perplexity")
+        require_known(value, known, context.option_key(figure_id, option), f"{option} of these experiments' curves")
+        curves = [curve for curve in curves if getattr(curve, option) == _LOGGED.get(value, value)]
+    return ("" if metric in _LOGGED else unit_symbol(curves[0].unit).strip()), curves[0].axis

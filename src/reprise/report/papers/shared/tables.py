@@ -101,12 +101,17 @@ def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         experiment, tolerance = context.entry(name), context.entry(name).check.tolerance
         cited = [key for key, claim in context.paper.claims.items() if name in (*claim.checks, *claim.corrections)]
         common = {"check": name, "title": experiment.title, "tolerance": tolerance, "claims": ", ".join(cited)}
-        found = context.rows(name)
-        found = found[found.metric == "max_error"].sort_values(["replica", "split"], kind="stable")
-        for row in found.itertuples():
-            compared = {"comparison": row.split, "error": row.value, **picked(row, "unit", "n")}
-            rows.append(common | compared | {"held": bool(row.value <= tolerance)})
-        if not len(found):
+        errors = [
+            (replica, quantity, error)
+            for replica in context.replicas(name, "finished")
+            for quantity, error in sorted(replica.metrics.items())
+            if quantity[0] == "max_error"
+        ]
+        for replica, quantity, error in errors:
+            counted = {"unit": replica.units[quantity], "n": replica.sizes[quantity]}
+            compared = {"comparison": quantity[1], "error": error, **counted}
+            rows.append(common | compared | {"held": error <= tolerance})
+        if not errors:
             rows.append(common | {"comparison": context.status(name).absence})
         if experiment.note:
             notes.append(f"{experiment.title}: {experiment.note.strip()}")
@@ -246,15 +251,13 @@ def _finished_alone(context: Context, frame: pd.DataFrame) -> list[str]:
 
 def _refuse_unknown(context: Context, where: str, numbers: list[tuple[str, str]]) -> None:
     """A number that no record, claim or printed number has is a mistake, where a finished run has none of them all."""
-    rows = context.metrics[context.metrics.status == "finished"]
-    there = dict.fromkeys(zip(rows.metric, rows.split, strict=True))
-    told = {term.quantity for claim in context.paper.claims.values() for term in terms_of(claim)}
-    told |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
-    unknown = [" ".join(pair) for pair in numbers if pair not in there.keys() | told]
+    stated = {term.quantity for claim in context.paper.claims.values() for term in terms_of(claim)}
+    stated |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
+    unknown = [" ".join(pair) for pair in numbers if pair not in context.units.keys() | stated]
     runs = {run for name, base, _ in context.paper.variants() for run in (name, base)}
     finished = [run for run in runs if context.status(run).finished]
     if unknown and not all(any(len(context.values(run, *q)) for q in numbers) for run in finished):
-        raise UserError(f"{where}: no record has '{unknown[0]}'; {known(unknown[0], map(' '.join, there))}")
+        raise UserError(f"{where}: no record has '{unknown[0]}'; {known(unknown[0], map(' '.join, context.units))}")
 
 
 def _rows(
@@ -297,7 +300,7 @@ def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str,
 def _above(context: Context, variant: str, name: str, quantity: tuple[str, str]) -> float | None:
     """By how much the mean under the alternative is above that as chosen; of folds, on those that both have."""
     other, chosen = (context.by_fold(run, *quantity) for run in (variant, name))
-    if (context.rows(name).fold != "").any():
+    if any(replica.fold is not None for replica in context.replicas(name)):
         return mean((other - chosen).dropna())
     return mean(other) - mean(chosen) if len(other) and len(chosen) else None
 
