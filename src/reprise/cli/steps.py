@@ -119,19 +119,24 @@ def render_command(given: argparse.Namespace) -> None:
     if given.readme and (given.name or given.report or given.tier):
         raise UserError("--readme: writes README's results alone; put names, --report and --tier into another call")
     project, experiments = project_and_experiments(given.tier)
-    from reprise.report.page.page import Origin, write_page
-    from reprise.report.page.readme import write_results
     from reprise.report.parts.context import every_tier, load_contexts
-    from reprise.report.render import render
 
     if given.readme:
+        from reprise.report.page.readme import write_results
+
         print(*write_results(project, every_tier(project)), sep="\n")
         return
     written = []
+    page = given.report or not given.name
+    tiers = every_tier(project) if page else {project.config.tier: load_contexts(project, experiments)}
     if given.name or not given.report:
-        written += render(project, load_contexts(project, experiments), given.name)
-    if given.report or not given.name:
-        written.append(write_page(project, every_tier(project), Origin.of(project.root)))
+        from reprise.report.render import render
+
+        written += render(project, tiers[project.config.tier], given.name)
+    if page:
+        from reprise.report.page.page import Origin, write_page
+
+        written.append(write_page(project, tiers, Origin.of(project.root)))
     print(*written, sep="\n")
 
 

@@ -352,9 +352,7 @@ def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
     finished = ended and all(math.isfinite(row["value"]) for row in rows)
     made = Made(run["engine"], run["device"], run["wall_seconds"], record["parameters"], run.get("code"))
     curves = [Curve(c["metric"], c["split"], c["axis"], c["unit"], c["x"], c["y"]) for c in record["curves"]]
-    return Replica(
-        record["replica"], record["fold"], finished, *of, best, rise, made, curves, record["samples"], ended
-    )
+    return Replica(record["replica"], record["fold"], finished, *of, best, rise, made, curves, record["samples"], ended)
 
 
 def largest_rise(losses: Sequence[float]) -> float | None:

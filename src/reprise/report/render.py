@@ -17,6 +17,8 @@ from reprise.report.parts.context import Context
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from reprise.report.parts.tables import Table
+
 
 def find_function(kind: str, name: str) -> Callable[..., Any]:
     """The function called "<folder>.<function>" in a paper's file: that of reprise/report/papers/<folder>/<kind>.py.
@@ -45,6 +47,8 @@ def render(project: Project, contexts: Mapping[str, Context], names: Collection[
         raise UserError(f"no figure or table '{unknown[0]}'; {known(unknown[0], there)}")
     chosen = [there[name] for name in names or there]
     folder = project.root / "results" / project.config.tier
+    for paper in {entry.paper for entry in chosen}:
+        _ = contexts[paper].runs  # read, so that a damaged record is refused
     return [path for entry in chosen for path in write_display(contexts[entry.paper], entry, folder)]
 
 
@@ -52,12 +56,19 @@ def write_display(context: Context, entry: Entry, folder: Path) -> list[Path]:
     """Draws a figure, or writes a table, to figures/ or tables/ in `folder`; returns its files."""
     stem = folder / entry.kind / entry.name
     if entry.kind == "tables":
-        table = find_function(entry.kind, entry.display.function)(context, entry.id, entry.options())
-        return tables.write(table, stem, entry.display.title, entry.display.caption)
+        return tables.write(make_table(context, entry), stem, entry.display.title, entry.display.caption)
     # Here, since seaborn takes longer to import than a table to write.
     from reprise.report.parts import style
 
     return style.save(draw(context, entry), stem)
+
+
+def make_table(context: Context, entry: Entry) -> Table:
+    """Make a table; once, though both its files and the page show it."""
+    key = "table", entry.id
+    if key not in context.known:
+        context.known[key] = find_function("tables", entry.display.function)(context, entry.id, entry.options())
+    return context.known[key]
 
 
 def draw(context: Context, entry: Entry) -> Figure:

@@ -18,7 +18,6 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 from xml.etree import ElementTree
 
 from markupsafe import Markup
@@ -43,7 +42,7 @@ from reprise.report.parts.summary import Document, summarise
 from reprise.report.parts.templates import environment, note_lines
 from reprise.report.parts.verdicts import outcomes, rule, setting_words
 from reprise.report.parts.words import PROTOCOLS
-from reprise.report.render import find_function
+from reprise.report.render import make_table
 
 TIERS = {
     FULL: "the papers' own protocol",
@@ -53,6 +52,8 @@ TIERS = {
 """In the order in which a claim's answer is looked for."""
 _ASIDE = ("shared.claims", "shared.assumptions", "shared.printed", "shared.errata", "shared.checks")
 """Tables that are not the paper's own: the claims stand as rows, the others at the end of a document's section."""
+_UNSAFE = str.maketrans({character: f"%{ord(character):02X}" for character in '"#%<>\\'})
+"""What an address may not hold as it stands."""
 _OWN = re.compile(r"(table|figure)-\d")
 
 
@@ -268,9 +269,8 @@ def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | N
     if figure:
         return shown | {"image": _image(file, context.tier)}
     # Made anew: a file may hold anything, and markup on the page is what wrote it, the project alone.
-    made = find_function(entry.kind, entry.display.function)(context, entry.id, entry.options()).html()
-    table, end, notes_ = made.rpartition("</table>")
-    return shown | {"table": Markup(re.sub("<th(?=[ >])", '<th scope="col"', table) + end), "notes": Markup(notes_)}
+    table, end, notes_ = make_table(context, entry).html().rpartition("</table>")
+    return shown | {"table": Markup(table + end), "notes": Markup(notes_)}
 
 
 def _image(file: Path, tier: str) -> Markup:
@@ -284,7 +284,7 @@ def _image(file: Path, tier: str) -> Markup:
             raise ValueError
     except (ValueError, ElementTree.ParseError):
         raise UserError(f"{file}: not a drawing; run `python -m reprise render --tier {tier}`") from None
-    return Markup(escape("data:image/svg+xml," + quote(text, safe=" \n!$&'()*+,-./:;=?@[]_~{}|^`")))
+    return Markup(escape("data:image/svg+xml," + text.translate(_UNSAFE)))
 
 
 def _script_hash(script: str) -> str:

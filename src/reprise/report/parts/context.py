@@ -155,7 +155,7 @@ class Context:
         return Table(self.runs)
 
     def replicas(self, experiment: str, status: str | None = None) -> list[Replica]:
-        """List the replicas of one experiment or variant: all of them, those that "finished" or those that "diverged"."""
+        """List the replicas of one experiment or variant: all of them, those that "finished" or that "diverged"."""
         runs = self.runs.get(experiment)
         replicas = runs.replicas if runs else []
         return [r for r in replicas if status is None or r.finished is (status == "finished")]

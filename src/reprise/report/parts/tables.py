@@ -16,10 +16,8 @@ from typing import Any
 import pandas as pd
 
 from reprise.files import as_csv_text, write_atomically
+from reprise.report.parts.templates import environment
 
-_OPEN, _CLOSE, _LONG_OPEN, _LONG_CLOSE = "\ue000\ue001\ue002\ue003"  # stand for tags until all else is escaped
-_TAGS = {_OPEN: '<code style="white-space: pre">', _CLOSE: "</code>", _LONG_OPEN: '<span class="long">'}
-_TAGS[_LONG_CLOSE] = "</span>"
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
 """Beginnings of tags, code and emphasis in Markdown; a star between blanks, or an underscore in a word, is none."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -98,21 +96,8 @@ class Table:
 
         Long words stand in a <span class="long">, for which the page has a width.
         """
-        aligned = ["left" if column.words else "right" for column in self.columns]
-        parts = []
-        for heading, reading in self._parts():
-            for column in self.columns:
-                shown = reading[column.title]
-                if column.code:
-                    reading[column.title] = _OPEN + shown + _CLOSE
-                elif column.words:
-                    reading[column.title] = shown.where(shown.str.len() <= _LONG, _LONG_OPEN + shown + _LONG_CLOSE)
-            text = reading.to_markdown(index=False, tablefmt="html", colalign=aligned, disable_numparse=True)
-            for mark, tag in _TAGS.items():
-                text = text.replace(mark, tag)
-            parts.append(f"<h4>{html.escape(heading)}</h4>\n{text}\n" if heading else f"{text}\n")
-        notes = "".join(f"<li>{html.escape(note)}</li>\n" for note in self.notes)
-        return "".join(parts) + (f'<ul class="notes">\n{notes}</ul>\n' if notes else "")
+        parts = [(heading, list(reading.itertuples(index=False))) for heading, reading in self._parts()]
+        return environment(True).get_template("table.html.j2").render(table=self, parts=parts, long=_LONG)
 
 
 def _cell(text: str, code: bool = False) -> str:
