@@ -86,10 +86,9 @@ def test_what_it_makes_again_comes_out_the_same(fresh, first_run):
     assert not (fresh.root / "data").exists()
 
 
-def test_commands_collect_what_a_clone_lacks(fresh, first_run):
-    """Drawing reads curves and texts; a check compares what the clone has."""
+def test_commands_work_with_what_a_clone_has(fresh):
+    """Drawing reads the run records; a check compares what the clone has."""
     for command in (("verify", "--check"), ("render", "digits-curves"), ("render", "--report")):
         done = fresh.reprise(*command, "--tier", "quick")
         assert done.returncode == 0, done.stderr
-    made, results = first_run[0].root / "results/quick", fresh.root / "results/quick"
-    assert {n: (results / n).read_bytes() for n in UNCOMMITTED} == {n: (made / n).read_bytes() for n in UNCOMMITTED}
+    assert not any((fresh.root / "results/quick" / name).exists() for name in UNCOMMITTED)

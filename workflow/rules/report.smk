@@ -46,16 +46,16 @@ rule claims:
         "PYTHONPATH=src python -P -m reprise verify --tier {params.tier} > {log} 2>&1"
 
 
-# One job a paper: what takes long is to load what was collected, not to draw.
+# One job a paper: what takes long is to read its records, not to draw.
 for paper, entry in PLAN.project.papers.items():
 
     rule:
         name:
             f"displays_{paper.replace('-', '_')}"
         input:
-            OUTPUTS.collected,
             OUTPUTS.claims,
             map(before_update, OUTPUTS.full_claims),
+            records=records,
             wording=OUTPUTS.wording,
             reference=OUTPUTS.reference,
             code=OUTPUTS.drawing,
@@ -92,6 +92,7 @@ rule page:
         OUTPUTS.figures(),
         OUTPUTS.tables(),
         map(before_update, OUTPUTS.full_claims),
+        records=records,
         wording=OUTPUTS.wording,
         code=OUTPUTS.paging,
     output:

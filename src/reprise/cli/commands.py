@@ -28,7 +28,7 @@ COMMANDS = {
     "collect": ("steps", "gather the run records into metrics, curves and samples"),
     "verify": ("verify", "judge the papers' claims from the run records"),
     "readings": ("verify", "list the settings of a paper by their distance from its numbers"),
-    "render": ("steps", "draw figures, tables and the report from what was collected"),
+    "render": ("steps", "draw figures, tables and the page from the run records"),
     "list": ("list", "list papers, experiments and claims: what is trained, what was found"),
     "show": ("show", "show one experiment or claim: equation, settings, records, numbers, command"),
     "diff": ("diff", "compare two run records: configuration, environment, numbers"),

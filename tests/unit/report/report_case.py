@@ -1,17 +1,16 @@
 """The project's own papers with made-up records, or with the committed ones, which the tests of the report share."""
 
-import gzip
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from config_helpers import ROOT, experiments, project
 
 from reprise.config.project import Project
-from reprise.report.parts.collected import CURVE_COLUMNS, METRIC_COLUMNS
+from reprise.records.record import Outcome, make_record, write_record
 from reprise.report.parts.context import Context, every_tier, load_contexts
 
 FIRST, LAST = "first_full_accuracy_step", "last_ten_accuracy"
@@ -25,16 +24,13 @@ def contexts() -> dict[str, dict[str, Context]]:
 
 
 def row(name: str, replica: int, **values: Any) -> dict[str, Any]:
-    """A row of metrics.csv or curves.csv.gz of "<paper>/<experiment>@<variant>"; "" where nothing is given."""
+    """A metric, a point of a curve (with `x`) or the status of a replica of "<paper>/<experiment>@<variant>"."""
     paper, _, experiment = name.rpartition("/")
-    experiment, _, variant = experiment.partition("@")
-    fixed = {"paper": paper or "palindromes", "experiment": experiment, "variant": variant, "replica": replica}
-    made = {"status": "finished", "device": "cpu (a chip)", "engine": "reference", "seconds": 1.5}
-    return dict.fromkeys(CURVE_COLUMNS, "") | fixed | made | {"seed": replica, "config_hash": "0" * 12} | values
+    return {"id": f"{paper or 'palindromes'}/{experiment}", "replica": replica, "unit": "1"} | values
 
 
 def metric(name: str, replica: int, of: str, value: float, split: str = "train", unit: str = "1") -> dict[str, Any]:
-    return row(name, replica, metric=of, value=value, split=split, unit=unit, n=64, parameters=1000)
+    return row(name, replica, metric=of, value=value, split=split, unit=unit)
 
 
 def curve(name: str, replica: int, accuracy: list[float], status: str = "finished") -> list[dict[str, Any]]:
@@ -66,13 +62,36 @@ CURVES = [
 ]
 
 
-def make_project(root: Path, metrics: Rows = METRICS, curves: Rows = CURVES, tier: str = "paper") -> Project:
-    """The project's configuration with these as its only results, in a folder of its own."""
-    folder = root / "results" / tier
-    folder.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(metrics, columns=list(METRIC_COLUMNS)).astype(object).to_csv(folder / "metrics.csv", index=False)
-    text = pd.DataFrame(curves, columns=list(CURVE_COLUMNS)).astype(object).to_csv(index=False)
-    (folder / "curves.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+def make_project(
+    root: Path, metrics: Rows = METRICS, curves: Rows = CURVES, tier: str = "paper", samples: Rows = ()
+) -> Project:
+    """The project's configuration with records of these rows as its only results, in a folder of its own."""
+    by_id = {e.id: e for e in experiments(tier)}
+    outcomes: dict[tuple[str, int], Outcome] = defaultdict(Outcome)
+    diverged = {}
+    for row in (*metrics, *curves):
+        key = row["id"], row["replica"]
+        outcome = outcomes[key]
+        if row.get("status") == "diverged":
+            diverged[key] = {"step": 1}
+        stated = {name: row.get(name) for name in ("split", "metric", "unit", "axis")}
+        if "x" in row:
+            of = [c for c in outcome.curves if stated.items() <= c.items()] or [stated | {"x": [], "y": []}]
+            outcome.curves += [] if of[0]["x"] else of
+            of[0]["x"].append(float(row["x"]))
+            of[0]["y"].append(row["value"])
+        elif "metric" in row:
+            del stated["axis"]
+            outcome.metrics.append(stated | {"value": row["value"], "n": 64})
+    for sample in samples:
+        outcomes[sample["id"], sample["replica"]].samples.append(sample)
+    for (name, replica), outcome in outcomes.items():
+        if name in by_id:  # what the tier does not have leaves no record
+            run = {"engine": "reference", "device": "cpu (a chip)", "wall_seconds": 1.5}
+            parameters = 1000 if outcome.metrics else None
+            of = diverged.get((name, replica))
+            record = make_record(by_id[name], replica, outcome, parameters, of, run)
+            write_record(root / by_id[name].record_path(replica), record)
     if not (root / "config").exists():
         (root / "config").symlink_to(ROOT / "config")
     return replace(project(tier), root=root)

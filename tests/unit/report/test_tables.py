@@ -17,7 +17,6 @@ from reprise.report.papers.shared.tables import checks
 from reprise.report.papers.shared.tables import perplexity as perplexities
 from reprise.report.parts import rounding, tables
 from reprise.report.parts.tables import Column, Table
-from reprise.units import perplexity as to_perplexity
 
 FIRST_PAPER = "First step at 100\u00a0%: paper"
 FIRST_OURS = "First step at 100\u00a0%: ours, median (lowest–highest)"
@@ -43,10 +42,7 @@ def test_the_deviation_of_one_length_is_not_that_of_another(tmp_path):
 
 @pytest.mark.parametrize("nats", [(5.0, 800.0, 5.1), (800.0, 900.0)])
 def test_an_infinite_perplexity_is_no_missing_one(tmp_path, nats):
-    metrics = []
-    for i, value in enumerate(nats):
-        metrics.append(metric("rrntn/s-rnn-100", i, "cross_entropy", value, "test", "nats/token"))
-        metrics.append(metric("rrntn/s-rnn-100", i, "perplexity", to_perplexity(value), "test"))
+    metrics = [metric("rrntn/s-rnn-100", i, "cross_entropy", x, "test", "nats/token") for i, x in enumerate(nats)]
     context = make_context(tmp_path, "rrntn", metrics=metrics)
     read = by(perplexities(context, "table-1", {}), "experiment")["s-rnn-100"]
     assert read["Test perplexity: ours ± 95 % interval"] == "infinite"

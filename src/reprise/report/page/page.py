@@ -1,4 +1,4 @@
-"""The page: one file without a server, from what was collected at every tier and the figures already drawn.
+"""The page: one file without a server, from the run records of every tier and the figures already drawn.
 
 The first screen is plain HTML. All else is folded: its HTML stands compressed in the file and is unpacked where a
 reader unfolds it. No markup comes from a file under results/: tables are made anew, drawings are images.

@@ -92,6 +92,11 @@ class Context:
     known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What displays worked out of the records, by what it is: a number that many show is worked out once."""
 
+    @property
+    def file(self) -> Path:
+        """The paper's file."""
+        return self.project.root / PAPERS / f"{self.paper_id}.yaml"
+
     def display(self, display_id: str) -> Display:
         return {**self.paper.tables, **self.paper.figures}[display_id]
 
@@ -102,8 +107,7 @@ class Context:
     def option_key(self, display_id: str, option: str) -> str:
         """What a line on a mistake in an option begins with: "file: key figures.figure-1.options.smooth"."""
         kind = "figures" if display_id in self.paper.figures else "tables"
-        file = self.project.root / PAPERS / f"{self.paper_id}.yaml"
-        return f"{file}: key {kind}.{display_id}.options.{option}"
+        return f"{self.file}: key {kind}.{display_id}.options.{option}"
 
     def cited_by(self, display_id: str) -> list[str]:
         """Experiments that stand in this figure or table, in file order, whether or not the tier has them."""
