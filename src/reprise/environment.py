@@ -7,7 +7,7 @@ from pathlib import Path
 from reprise.errors import UserError
 
 MIRROR, BUILD, LDC_WSJ = "REPRISE_MIRROR", "REPRISE_BUILD", "REPRISE_LDC_WSJ"
-SAVE_SECONDS, DEBUG = "REPRISE_SAVE_SECONDS", "REPRISE_DEBUG"
+MARCH, SAVE_SECONDS, DEBUG = "REPRISE_MARCH", "REPRISE_SAVE_SECONDS", "REPRISE_DEBUG"
 
 
 def mirror() -> Path | None:
@@ -24,6 +24,11 @@ def build_folder() -> Path:
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{BUILD}: {folder} is no folder; name one, or unset it")
     return folder
+
+
+def instruction_set() -> str:
+    """Return the processor for which C++ engines are compiled, as the compiler's -march has it; "" for this one."""
+    return os.environ.get(MARCH, "")
 
 
 def ldc_wsj() -> str | None:

@@ -1,7 +1,7 @@
 """Compiles the C++ engines on first use, for the machine at hand, and calls them.
 
-The file of the compiled library is named by a hash of the source, the compiler's version, the options and this CPU's
-flags: on a file system that several kinds of machine share, each finds its own and none runs another's instructions.
+The file of the compiled library is named by a hash of the source, the compiler's version, the options, among them the
+sizes of the caches, and this CPU's flags. On a file system that several kinds of machine share, each finds its own.
 """
 
 import contextlib
@@ -26,13 +26,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reprise.environment import BUILD, build_folder
+from reprise.engines.caches import read_caches
+from reprise.environment import BUILD, MARCH, build_folder, instruction_set
+from reprise.errors import UserError
 from reprise.files import atomic_path, write_atomically
 
 _LOG = logging.getLogger(__name__)
 SOURCES = Path(__file__).parent
 OPTIONS = ("-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
-NATIVE = "-march=native"
 
 
 class NoCompiler(RuntimeError):
@@ -218,20 +219,29 @@ def _compiler() -> list[str]:
     raise NoCompiler(f"no C++ compiler ({', '.join(c[0] for c in candidates)}) on the path")
 
 
+def _options() -> list[str]:
+    caches = read_caches()
+    return [*OPTIONS, f"-DL1D_BYTES={caches.l1d}", f"-DL2_BYTES={caches.l2}"]
+
+
 def _compile(compiler: list[str], source: Path, target: Path) -> None:
     # The compiler's own temporary files go where the library goes: /tmp may be full.
     environment = {**os.environ, "TMPDIR": str(target.parent)}
-    for native in ([NATIVE], []):  # some compilers know no "native": the baseline is right, if slow
-        command = [*compiler, *OPTIONS, *native, f"-I{SOURCES}", str(source), "-o", str(target)]
+    chosen = instruction_set()
+    # Some compilers know no "native": the baseline is right, if slow.
+    for march in ([f"-march={chosen or 'native'}"], *([] if chosen else [[]])):
+        command = [*compiler, *_options(), *march, f"-I{SOURCES}", str(source), "-o", str(target)]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if result.returncode == 0:
-            if not native:
-                _LOG.warning("reprise: %s refused %s: %s is compiled, slower", compiler[0], NATIVE, source.name)
+            if not march:
+                _LOG.warning("reprise: %s refused -march=native: %s is compiled, slower", compiler[0], source.name)
             return
         if result.returncode < 0:  # killed, for want of memory say: what is made without the option would be kept
             break
     lines = [line.strip() for line in result.stderr.splitlines() if "error" in line]
     reason = lines[0] if lines else f"status {result.returncode}"
+    if chosen and result.returncode > 0:
+        raise UserError(f"{MARCH}: {compiler[0]} refused -march={chosen} ({reason}); name another, or unset it")
     raise NoCompiler(f"{compiler[0]} refused {source.name}: {reason}")
 
 
@@ -239,7 +249,7 @@ def _fingerprint(compiler: list[str], name: str) -> str:
     command = [*compiler, "--version"]
     version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     sources = (source_of(name), *sorted(SOURCES.rglob("*.h")))
-    parts = [version, *compiler, *OPTIONS, NATIVE, platform.machine(), _cpu()]
+    parts = [version, *compiler, *_options(), instruction_set(), platform.machine(), _cpu()]
     parts += [path.read_text(encoding="utf-8") for path in sources]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

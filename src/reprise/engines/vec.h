@@ -62,8 +62,15 @@ INLINE PowersOfTwo powers_of_two(vec x) {
   const float log2e = 1.44269504f, log2e_rest = 1.92596299e-8f, round = 12582912.f;
   const vec shifted = x * log2e + round;
   const vec n = shifted - round;
+#if defined(__FMA__) || defined(__aarch64__)
   const vec f = x * log2e - n;
   return {reinterpret_cast<bits>(shifted) << 23, x * log2e_rest + f};
+#else
+  // Without a fused multiply-add that product is rounded before n is taken from it: at x = -60 by 2e-6. The first
+  // product here is exact, since 0.693359375, ln 2 to ten bits, has as many as leave room for n.
+  const vec rest = x - n * 0.693359375f + n * 2.12194440e-4f;
+  return {reinterpret_cast<bits>(shifted) << 23, rest * log2e};
+#endif
 }
 
 // e^x for x <= 88. Smaller x than -69 count as -69 (1e-30), so that no denormal numbers arise, which some CPUs add

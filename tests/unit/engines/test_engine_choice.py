@@ -1,7 +1,9 @@
 """Compiling the C++ engines, and which engine a model gets."""
 
 import copy
+import ctypes
 import os
+import platform
 from concurrent.futures import ThreadPoolExecutor
 from typing import get_args
 from unittest.mock import Mock
@@ -14,6 +16,7 @@ from loglinear_helpers import model as loglinear_model
 
 from reprise.config.schema import Engine
 from reprise.engines import build, gated, gso, loglinear, palindromes, rntn
+from reprise.engines.caches import DEFAULT, Caches, read_caches
 from reprise.engines.rntn.subsequences import Subsequences
 from reprise.errors import UserError
 from reprise.models.elman import Elman
@@ -108,6 +111,50 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
     start, ours = model.state_dict(), plain.export()
     for name, exact in reference.export().items():
         assert (ours[name] - exact).norm() < 1e-5 * (exact - start[name]).norm(), name
+
+
+@needs_compiler
+def test_engines_are_compiled_for_the_named_instruction_set(fresh_build, monkeypatch):
+    plain = build.library.__wrapped__("fma_peak")
+    monkeypatch.setenv("REPRISE_MARCH", "no-such-processor")
+    with pytest.raises(UserError, match=r"REPRISE_MARCH: .*-march=no-such-processor \(.*error.*\); name another"):
+        build.library.__wrapped__("fma_peak")
+    if platform.machine() == "x86_64":
+        monkeypatch.setenv("REPRISE_MARCH", "x86-64")
+        baseline = build.library.__wrapped__("fma_peak")
+        assert baseline.name != plain.name
+        function = ctypes.CDLL(str(baseline)).reprise_flops_a_round
+        function.restype = ctypes.c_double
+        assert function() == 2 * 12 * 4  # twelve chains of vectors of four numbers
+
+
+@pytest.mark.parametrize(
+    ("indices", "caches"),
+    [
+        ({0: ("1", "Data", "32K"), 1: ("1", "Instruction", "64K"), 2: ("2", "Unified", "2M")}, (32 << 10, 2 << 20)),
+        ({0: ("2", "Unified", "512K"), 3: ("3", "Unified", "32768K")}, (DEFAULT.l1d, 512 << 10)),
+        ({0: ("1", "Data", "none"), 2: ("2", "Unified", "0K")}, DEFAULT),
+        ({}, DEFAULT),
+    ],
+)
+def test_cache_sizes_are_those_that_the_system_reports(indices, caches, tmp_path):
+    for index, values in indices.items():
+        (tmp_path / f"index{index}").mkdir()
+        for name, value in zip(("level", "type", "size"), values, strict=True):
+            (tmp_path / f"index{index}" / name).write_text(f"{value}\n")
+    (tmp_path / "index9").mkdir()  # without files
+    assert read_caches(tmp_path) == caches
+
+
+def test_other_caches_are_another_library(fresh_build, use_compiler, monkeypatch):
+    log = fresh_build / "log"
+    use_compiler(f'[ "$1" = --version ] && exit\necho "$*" >> {log}\nfor last; do :; done\necho made > "$last"')
+    names = set()
+    for caches in (Caches(32 << 10, 1 << 20), Caches(48 << 10, 1 << 20)):
+        monkeypatch.setattr(build, "read_caches", lambda caches=caches: caches)
+        names.add(build.library.__wrapped__("rntn").name)
+        assert f"-DL1D_BYTES={caches.l1d} -DL2_BYTES={caches.l2}" in log.read_text().splitlines()[-1]
+    assert len(names) == 2
 
 
 @pytest.mark.slow

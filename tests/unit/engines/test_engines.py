@@ -10,6 +10,7 @@ import pytest
 import torch
 from compiler_helpers import needs_compiler
 from corpus_helpers import random_split, split_of
+from engine_widths import MARCHES
 from loglinear_helpers import KINDS, windows
 from loglinear_helpers import model as loglinear_model
 from torch import Tensor, nn
@@ -178,10 +179,13 @@ MODELS: dict[str, dict[str, Callable[[], nn.Module]]] = {
     "loglinear": {kind: lambda kind=kind: loglinear_model(kind) for kind in KINDS},
 }
 CASES = [
-    pytest.param(family, model, marks=needs_compiler if FAMILIES[family].in_cpp else ())
+    pytest.param(family, model, march, marks=(needs_compiler, *marks) if FAMILIES[family].in_cpp else ())
+    for (march,), marks in ((case.values, case.marks) for case in MARCHES)
     for family, models in MODELS.items()
+    if FAMILIES[family].in_cpp or not march
     for model in models
 ]
+IN_EACH_WIDTH = pytest.mark.parametrize(("family", "name", "march"), CASES, indirect=["march"])
 
 
 def drawn(family: str, name: str, seed: int = 0) -> nn.Module:
@@ -230,8 +234,8 @@ def numbers(found: Any) -> Tensor:
     return torch.as_tensor(found, dtype=torch.float64).flatten()
 
 
-@pytest.mark.parametrize(("family", "name"), CASES)
-def test_a_step_is_that_of_the_readable_model_in_float64(family, name):
+@IN_EACH_WIDTH
+def test_a_step_is_that_of_the_readable_model_in_float64(family, name, march):
     choose, step = FAMILIES[family].choose, FAMILIES[family].step
     model = drawn(family, name)
     exact_model = copy.deepcopy(model).double()
@@ -245,8 +249,8 @@ def test_a_step_is_that_of_the_readable_model_in_float64(family, name):
             assert (ours[parameter] - value).norm() <= 1e-5 * value.norm() + rounding, parameter
 
 
-@pytest.mark.parametrize(("family", "name"), CASES)
-def test_the_same_batch_gives_the_same_bits_whatever_was_computed_before(family, name):
+@IN_EACH_WIDTH
+def test_the_same_batch_gives_the_same_bits_whatever_was_computed_before(family, name, march):
     choose, step = FAMILIES[family].choose, FAMILIES[family].step
     model = drawn(family, name)
     first, *others = batches(family, model)
@@ -263,8 +267,8 @@ KEEPING = [case for case in CASES if case.values[0] in ("rntn", "gated", "loglin
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
-@pytest.mark.parametrize(("family", "name"), KEEPING)
-def test_export_and_load_are_exact_copies(family, name, engine):
+@pytest.mark.parametrize(("family", "name", "march"), KEEPING, indirect=["march"])
+def test_export_and_load_are_exact_copies(family, name, march, engine):
     model, other = drawn(family, name), drawn(family, name, seed=1)
     made, state = FAMILIES[family].choose(engine, model), other.state_dict()
     same = lambda one, two: list(one) == list(two) and all(torch.equal(one[n], two[n]) for n in one)  # noqa: E731

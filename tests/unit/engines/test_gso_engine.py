@@ -11,6 +11,8 @@ from reprise.engines.gso.native import FusedEngine
 from reprise.engines.gso.packing import pack
 from reprise.models.gso import GSO
 
+pytestmark = pytest.mark.usefixtures("march")
+
 
 @needs_compiler
 def test_an_exploding_network_has_a_loss_that_is_not_finite():

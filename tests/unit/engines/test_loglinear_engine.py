@@ -11,6 +11,8 @@ from reprise.engines.loglinear.classes import Classes
 from reprise.engines.loglinear.native import FusedEngine, RMSprop, linear
 from reprise.engines.loglinear.reference import ReferenceEngine
 
+pytestmark = pytest.mark.usefixtures("march")
+
 
 @needs_compiler
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,6 +12,8 @@ from reprise.engines.palindromes.reference import ReferenceEngine
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
+pytestmark = pytest.mark.usefixtures("march")
+
 
 def drawn(build_model, d, n, k, std=0.0):
     """Normal weights, those into the state zero."""

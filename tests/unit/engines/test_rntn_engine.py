@@ -13,6 +13,8 @@ from reprise.engines.rntn.reference import ReferenceEngine
 from reprise.engines.rntn.subsequences import Subsequences, cut
 from reprise.models.rntn import RNTN, initialise
 
+pytestmark = pytest.mark.usefixtures("march")
+
 
 def small(model):
     """Weights under which neither the states saturate nor the recurrence amplifies rounding errors."""

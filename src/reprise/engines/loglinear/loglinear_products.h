@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include "activations.h"
+#include "caches.h"
 #include "floats.h"
 #include "products.h"
 
@@ -48,7 +49,8 @@ template <int K = 1> INLINE void transpose(vec* rows) {
   if constexpr (2 * K < LANES) transpose<2 * K>(rows);
 }
 
-constexpr int PART = 256;           // with NARROW columns 32 KB at most
+// A piece takes up to two thirds of the L1 data cache.
+constexpr int PART = std::min(256, L1D_BYTES / (6 * NARROW) / LANES * LANES);
 
 INLINE vec load_any(const float* p, int n) { return n > 0 ? load_some(p, n) : zeros(); }
 

@@ -10,13 +10,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include "caches.h"
 #include "products.h"
 
 constexpr int MAX_T = 64;                              // longest subsequence
 constexpr int TILE = 2 * LANES;                        // words a tile
 constexpr int ROWS = NARROW_ROWS;                      // 2 ROWS sums and factors fit the registers
 constexpr int SLOTS = (2 * ROWS + LANES - 1) / LANES;  // vectors for the sums of a block of dH
-constexpr int GROUP_BYTES = 300000;  // of W_o: well within common L2 caches, and its dL in L1
+
+// Of W_o in a group: 0.29 of L2, less where the L1 data cache is small. A row of blocks of dH reads the dL of the whole
+// group again and again: 29 KB at H = 100, where L1 has 48 KB.
+constexpr long GROUP_BYTES = std::min(300000L * L2_BYTES / (1 << 20), 300000L * L1D_BYTES / (48 << 10));
 
 struct OutputLayer {
   int H, tiles, group_tiles;
@@ -39,8 +43,8 @@ struct OutputLayer {
 
 inline int tiles_of(int V) { return (V + TILE - 1) / TILE; }
 inline int group_tiles_of(int V, int H) {
-  const int fitting = GROUP_BYTES / ((H + 1) * TILE * (int)sizeof(float));
-  return std::max(1, std::min(fitting, tiles_of(V)));
+  const long fitting = GROUP_BYTES / ((H + 1) * TILE * (int)sizeof(float));
+  return std::max(1, (int)std::min<long>(fitting, tiles_of(V)));
 }
 inline size_t dH_sums_size(int H) {
   return (size_t)((MAX_T + ROWS - 1) / ROWS) * ((H + 1) / 2) * SLOTS * LANES;
