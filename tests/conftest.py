@@ -4,6 +4,7 @@ import fcntl
 import os
 import pickle
 import shutil
+import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,6 +19,8 @@ import torch
 from project import COMPILED, Project, new_project
 
 torch.set_num_threads(1)
+# A shell that runs the tests in its background has SIGINT ignored, and all that they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Handler(BaseHTTPRequestHandler):
