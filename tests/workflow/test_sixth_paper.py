@@ -12,7 +12,7 @@ from reprise.config.project import load_project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-TESTS = ("config", "catalogue", "report", "training/test_protocols.py::test_every_protocol_is_here")
+TESTS = ("config", "catalogue", "report", "training/test_rntn_training.py", "training/test_language_model.py")
 OF_RESULTS = ("test_golden.py", "test_page.py", "test_quotations.py")
 """Tests of other papers' results, with or without this one."""
 

@@ -1,6 +1,7 @@
 """Truncated backpropagation through time on streams of text: gated networks of document 001."""
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ import torch
 from protocol_helpers import finish
 
 from reprise import counters
-from reprise.catalogue.models import MODELS
+from reprise.catalogue.models import MODELS, Model
+from reprise.engines.stack import Stack
+from reprise.training.protocol import build_training
 
 OPTIONS = {"batch_size": 4, "steps": 10, "embedding_size": 12, "dropout": 0.5, "weight_range": 0.05, "patience": 2}
 
@@ -133,3 +136,43 @@ def test_masks_are_numbers_of_the_word_and_the_epoch(recorded):
         numbers = counters.dropout_mask(counters.key(0, stream, 0), 0, words, width, 0.3)
         np.testing.assert_array_equal(mask.reshape(words, width).numpy(), numbers)
     assert all(window[2] is None for window in given_in_an_epoch(recorded(dropout=0.0)))
+
+
+PLAIN = """
+import torch
+from torch import nn
+
+class Plain(nn.Module):
+    def __init__(self, vocabulary: int, hidden_size: int):
+        super().__init__()
+        self.A = nn.Parameter(torch.empty(vocabulary, hidden_size))
+        self.B = nn.Parameter(torch.empty(vocabulary, hidden_size))
+
+    def initial_state(self, batch):
+        return (self.A.new_zeros(batch, self.A.shape[1]),)
+
+    def forward(self, words, state, masks=None):
+        (h,), states = state, []
+        for word in words:
+            h = torch.tanh(self.A[word] + h)
+            states.append(h)
+        return torch.stack(states) @ self.B.T, (h,)
+"""
+
+
+def test_a_model_without_embeddings_and_gates_trains_alone_and_in_a_stack(small, tmp_path, monkeypatch):
+    name = f"plain_{abs(hash(tmp_path))}"
+    (tmp_path / f"{name}.py").write_text(PLAIN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(MODELS, name, Model(f"{name}:Plain", initialisation=("weight_range",)))
+    resolved = small.resolved("batched-sgd", "float64", dropout=0.0)
+    resolved.config["model"] = {"name": name, "options": {"hidden_size": 5, "weight_range": 0.1}}
+    corpus, stack = Path(resolved.corpus), Stack(torch.device("cpu"))
+    members = [build_training(resolved, seed, corpus, stack) for seed in range(2)]
+    while live := [member for member in members if not member.finished]:
+        stack.keep(live)
+        assert all(isinstance(note, str) for note in stack.advance(live))
+    for seed, member in enumerate(members):
+        alone = finish(build_training(resolved, seed, corpus, "reference"))
+        values = [pytest.approx(metric["value"], rel=1e-9) for metric in alone.metrics]
+        assert [metric["value"] for metric in member.outcome().metrics] == values

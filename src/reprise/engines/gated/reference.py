@@ -59,7 +59,7 @@ class GatedWindows:
 
     def compute(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """Compute the loss that a step descends; and the summed loss in nats and the last state."""
-        y, state = batch["y"], tuple(batch[f"state_{i}"] for i in range(model.states))
+        y, state = batch["y"], tuple(batch[name] for name in sorted(batch) if name.startswith("state_"))
         masks = (batch["mask_E"], batch["mask_H"]) if "mask_E" in batch else None
         logits, after = self.forward(model, batch["x"], state, masks)
         nats = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
@@ -75,7 +75,7 @@ class ReferenceEngine(GatedWindows, ReadableEngine):
 
     def __init__(self, model: GatedLanguageModel) -> None:
         super().__init__(model)
-        self.device, self.zeros = self.model.E.device, self.model.initial_state
+        self.device, self.zeros = next(self.model.parameters()).device, self.model.initial_state
 
 
 def share_of_one_word(reduction: str, T: int, B: int) -> float:

@@ -125,19 +125,21 @@ class SubsequenceMember(Member):
 class GatedMember(GatedWindows, Member):
     """GRU and LSTM language models and their restricted tensor networks: windows of T steps of B streams.
 
-    `reduction` and `clip_norm` are those which the member was made with.
+    Of another model, which may have neither embeddings nor gates, nothing is gathered. `reduction` and `clip_norm` are
+    those which the member was made with.
     """
 
     def __init__(self, stack: Any, model: GatedLanguageModel, *how: Any, **options: Any) -> None:
         super().__init__(stack, model, *how, **options)
-        self.device, self.V, self.K = stack.device, model.vocabulary, model.matrices
-        self.matrix_index, self.zeros = model.matrix_index, model.initial_state
-        gathers = type(model) in SHARED_PRODUCTS
-        self.of_matrix = (f"U_h{model.candidate}", f"b_h{model.candidate}") if gathers and self.K > 1 else ()
-        self.rows = ({"E": "words"} if gathers else {}) | dict.fromkeys(self.of_matrix, "matrices")
-        if self.of_matrix:  # a word is read as its number among those of the window; each of these has its matrix
-            self.readable.model.matrices, self.readable.model.mapping = model.vocabulary, "f"
+        self.device, self.zeros, self.of_matrix = stack.device, model.initial_state, ()
         self.forward = SHARED_PRODUCTS.get(type(model), type(model).__call__)
+        if type(model) not in SHARED_PRODUCTS:
+            return
+        self.V, self.K, self.matrix_index = model.vocabulary, model.matrices, model.matrix_index
+        if self.K > 1:  # a word is read as its number among those of the window; each of these has its matrix
+            self.of_matrix = f"U_h{model.candidate}", f"b_h{model.candidate}"
+            self.readable.model.matrices, self.readable.model.mapping = model.vocabulary, "f"
+        self.rows = {"E": "words"} | dict.fromkeys(self.of_matrix, "matrices")
 
     def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
         """See `Member`: a matrix for every distinct word."""

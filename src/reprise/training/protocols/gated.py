@@ -43,7 +43,6 @@ class BatchedSGD(HalvingSchedule):
             self.data[split] = side_by_side(words, self.options["batch_size"] if split == "train" else 1)
         if not self.length():
             raise UserError(f"{self.path}: the training text has fewer words than batch_size streams; lower it")
-        self.widths = options["embedding_size"], options["hidden_size"]
         model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, options["weight_range"], self.generator("weights"))
         self.compute(model, choose)
@@ -88,13 +87,14 @@ class BatchedSGD(HalvingSchedule):
 
         Word b of step t takes place t B + b of the epoch: its masks depend neither on `steps` nor on the engine.
         """
-        p = self.options["dropout"]
+        p, sizes = self.options["dropout"], self.config["model"]["options"]
         if not p:
             return None
+        widths = sizes["embedding_size"], sizes["hidden_size"]
         keys = (counters.key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT))
         at = self.kernel.device, self.dtype  # on a GPU these numbers would take longer on the CPU than the step
         masks = (
             counters.dropout_mask_torch(key, first * B, T * B, width, p, *at)
-            for key, width in zip(keys, self.widths, strict=True)
+            for key, width in zip(keys, widths, strict=True)
         )
         return tuple(mask.view(T, B, -1) for mask in masks)
