@@ -155,6 +155,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         TIER,
         *KEPT,
         argument("--text", type=Path, metavar="FILE", help="measure this text in place of the test text"),
+        argument("--device", choices=("cpu", "cuda"), default="cpu", help="where the model reads (default: cpu)"),
     ],
     "sample": [
         argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),

@@ -3,13 +3,14 @@
 import argparse
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from reprise.cli.common import console, find_experiment, numbers, shown, table
 from reprise.config.project import Project
+from reprise.data.corpus import Corpus
+from reprise.data.own_text import OWN_TESTS, put_own_test
 from reprise.errors import Failed, UserError
 from reprise.files import entry_exists
 from reprise.records.model import RunRecord
@@ -25,22 +26,26 @@ def evaluate_command(options: argparse.Namespace) -> None:
 
     The exit status is 1 where a number differs from the record's by more than rounding in float32 explains. With
     --text a text of one's own takes the place of the test text, and nothing is compared; a word that the vocabulary
-    lacks is read as <unk>.
+    lacks is read as <unk>, where the vocabulary has that.
     """
     project, experiment = find_experiment(options.tier, options.experiment)
+    from reprise.training.loop import torch_settings
+
     out = console()
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, torch_settings():
         corpus = corpus_file(project, experiment, options.corpus)
         if options.text:
             corpus = with_own_test(corpus, options.text, Path(folder) / "own.npz", out.print)
         training, reported_at, digest = load_trained(project, experiment, options.replica, options.weights, corpus)
+        if options.device == "cuda":
+            training.read_on_gpu()
         with out.status("measuring") as status:
             measured = training.measure(status.update)
     values = {key: value for key, (value, _) in numbers(as_record(measured)).items()}
     at = ", ".join(f"{unit} {count}" for unit, count in reported_at.items())
     out.print(f"{experiment.id}, replica {options.replica}, weights of {at} (SHA-256 {digest[:12]}…), readable model")
     if options.text:
-        rows = [(*key, shown(value)) for key, value in values.items() if key[1] == "test"]
+        rows = [(*key, shown(value)) for key, value in values.items() if key[1] in OWN_TESTS]
         out.print(table(("metric", "split", "measured"), rows))
         return
     path = project.root / experiment.record_path(options.replica)
@@ -124,36 +129,10 @@ def corpus_file(project: Project, experiment: Resolved, stated: Path | None) -> 
 
 
 def with_own_test(corpus: Path | None, text: Path, path: Path, say: Any) -> Path:
-    """Write a corpus whose test text is that of a file, a sentence a line.
-
-    Raises:
-        UserError: The file cannot be read as UTF-8, is empty, or the corpus is not one of words.
-    """
-    import numpy as np
-
-    from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, offsets_of
-
-    loaded = None if corpus is None else Corpus.load(corpus)
-    if loaded is None or not {*SPLITS} <= loaded.splits.keys() or loaded.boundaries == "line":
-        raise UserError(f"--text {text}: this model reads no text of words; leave --text away")
-    try:
-        lines = [line.split() for line in text.read_text(encoding="utf-8-sig").splitlines()]
-    except FileNotFoundError:
-        raise UserError(f"--text {text}: no such file; name another") from None
-    except (UnicodeDecodeError, IsADirectoryError):
-        raise UserError(f"--text {text}: is no text in UTF-8; name another file") from None
-    lines = [line for line in lines if line]
-    if not lines:
-        raise UserError(f"--text {text}: has no words; name another file")
-    known = {*loaded.vocabulary}
-    unknown = [word for line in lines for word in line if word not in known]
-    if unknown and UNKNOWN not in known:
-        raise UserError(f"--text {text}: the model does not know {unknown[0]!r}; leave the word away")
-    end = [SENTENCE_END] if loaded.boundaries == SENTENCE_END else []
-    words = [[word if word in known else UNKNOWN for word in line] + end for line in lines]
-    numbers = {word: i for i, word in enumerate(loaded.vocabulary)}
-    tokens = np.array([numbers[word] for line in words for word in line], np.int32)
-    own = Split(tokens, offsets_of(map(len, words)))
-    say(f"{text}: {sum(map(len, lines))} words in {len(lines)} lines; {len(unknown)} are read as {UNKNOWN}")
-    replace(loaded, splits={**loaded.splits, "test": own}).save(path)
+    """Write to `path` a corpus whose test text is that of a file; `say` takes a line on how it was read."""
+    if corpus is None:
+        raise UserError(f"--text {text}: this model reads no text; leave --text away")
+    made, line = put_own_test(Corpus.load(corpus), text)
+    say(line)
+    made.save(path)
     return path

@@ -23,6 +23,13 @@ def sample_command(options: argparse.Namespace) -> None:
     require(options.top_k is None or options.top_k >= 1, f"--top-k {options.top_k}: give a number of 1 or more")
     require(options.beam is None or options.beam >= 1, f"--beam {options.beam}: give a number of 1 or more")
     require(1 <= options.length <= _MOST, f"--length {options.length}: give a number of 1 to {_MOST}")
+    from reprise.training.loop import torch_settings
+
+    with torch_settings():
+        _sample(options)
+
+
+def _sample(options: argparse.Namespace) -> None:
     project, experiment = find_experiment(options.tier, options.experiment)
     corpus = corpus_file(project, experiment, options.corpus)
     training, _, _ = load_trained(project, experiment, options.replica, options.weights, corpus)

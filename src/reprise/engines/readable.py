@@ -33,12 +33,13 @@ class ReadableEngine(Readable):
             finish: Takes the outputs; what it returns is returned.
             batch: Tensors that `compute` reads, and the numbers that `descend` takes.
         """
-        tensors = {name: value for name, value in batch.items() if isinstance(value, Tensor)}
+        device = next(self.model.parameters()).device
+        tensors = {name: value.to(device) for name, value in batch.items() if isinstance(value, Tensor)}
         with torch.set_grad_enabled(mode == "train"):
             loss, outputs = self.compute(self.model, tensors)
         if mode == "train":
             self.descend(loss, **{name: value for name, value in batch.items() if name not in tensors})
-        return finish({name: value.detach() for name, value in outputs.items()})
+        return finish({name: value.detach().cpu() for name, value in outputs.items()})
 
     def descend(self, loss: Tensor, rate: float, clip_norm: float | None = None) -> None:
         """Make one SGD step on the scalar `loss`; with `clip_norm` the norm of the whole gradient is clipped to it."""

@@ -288,6 +288,18 @@ class Learner(Training):
         """
         raise UserError(f"the protocol {self.protocol} reports numbers of the training alone; there is none to measure")
 
+    def read_on_gpu(self) -> None:
+        """Has the readable model read on a GPU from now on.
+
+        Raises:
+            UserError: There is none, or the protocol reads on the CPU alone.
+        """
+        if not torch.cuda.is_available():
+            raise UserError("--device cuda: no GPU is visible to torch; write --device cpu")
+        if not hasattr(self.kernel, "evaluate"):
+            raise UserError(f"--device cuda: the protocol {self.protocol} is measured on the CPU; write --device cpu")
+        self.kernel.model.to("cuda")
+
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p (V,), in nats, of the symbol after these (T,), by the readable model.
 

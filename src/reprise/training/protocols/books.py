@@ -24,6 +24,8 @@ from reprise.training.protocol import Steps, Work
 from reprise.training.protocols.books_texts import BookTexts
 
 _OFFSETS, _STARTS = 1, 2  # streams of random numbers
+_READ_TOGETHER = 1000
+"""Characters of one stream that are read at once."""
 
 
 class CharacterWindows(Steps):
@@ -49,6 +51,7 @@ class CharacterWindows(Steps):
         self.places = len(self.tokens) - self.options["length"] - 2
         if self.places < 1:
             raise UserError(f"{self.path}: {len(self.tokens)} characters are too few for windows of `length`; lower it")
+        self.own_text = loaded.splits.get("test")  # a book has none; see `reprise.data.own_text`
         self.source = loaded.facts.get("source_nats", {}).get("train")
         self.texts = BookTexts(loaded, self.options, self.seed)
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
@@ -88,11 +91,25 @@ class CharacterWindows(Steps):
         return loss, (loss.item(), tuple((h.detach(), c.detach()) for h, c in after))
 
     def measure(self, tell: Callable[[str], None] = lambda _: None) -> Outcome:
-        """Measure the texts that are written after the last step."""
+        """Measure the texts that are written after the last step; of a text of the user's own its entropy."""
+        if self.own_text is not None:
+            return self._read_own(torch.from_numpy(self.own_text.tokens.astype(np.int64))[:, None], tell)
         tell("texts")
         x, _ = self.windows(self.places_of(self.total)[0])
         metrics, samples = self.texts.at_the_end(self.readable(), self.total - 1, x)
         return Outcome(metrics=metrics, samples=samples)
+
+    @torch.no_grad()
+    def _read_own(self, text: Tensor, tell: Callable[[str], None]) -> Outcome:
+        """Cross-entropy of a text (n, 1), each character after all before it."""
+        model, nats, n = self.readable(), 0.0, len(text) - 1
+        state = model.initial_state(1)
+        for first in range(0, n, _READ_TOGETHER):
+            tell(f"test text: {first / n:.0%}")
+            last = min(first + _READ_TOGETHER, n)
+            logits, state = model(text[first:last], state)
+            nats += functional.cross_entropy(logits[:, 0], text[first + 1 : last + 1, 0], reduction="sum").item()
+        return Outcome(metrics=[metric("test", "cross_entropy", nats / n, "nats/character", n)])
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         return log_probabilities(self.readable(), symbols[:, None])[-1, 0]

@@ -1,5 +1,7 @@
 """Plain SGD on subsequences, batch 1: the training of document 001's s-RNN family (section 4)."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -8,6 +10,7 @@ from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.rntn import choose
 from reprise.engines.rntn.subsequences import cut
 from reprise.models.rntn import initialise
+from reprise.records.record import Outcome
 from reprise.training.epochs import HalvingSchedule
 from reprise.training.protocol import Work
 
@@ -22,6 +25,7 @@ class SubsequenceSGD(HalvingSchedule):
     CARRIED = "hidden"
 
     at_once = 1500
+    read_whole = True  # a text that is only read, in one call
 
     def prepare(self) -> None:
         loaded, options = self.load_words(), self.config["model"]["options"]
@@ -42,10 +46,10 @@ class SubsequenceSGD(HalvingSchedule):
 
     def take(self) -> Work:
         first, data = self.next, self.data[self.part]
-        if self.part != "train":  # a text is read in one call
-            self.next = self.length()
-            return (yield self.kernel.evaluate(data))
-        self.next = min(self.next + self.at_once, self.length())
+        at_once = self.length() if self.read_whole and self.part != "train" else self.at_once
+        self.next = min(self.next + at_once, self.length())
+        if self.part != "train":
+            return (yield self.kernel.evaluate(data.slice(first, self.next)))
         return (
             yield self.kernel.train(
                 data.slice(first, self.next),
@@ -55,6 +59,11 @@ class SubsequenceSGD(HalvingSchedule):
                 key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
             )
         )
+
+    def measure(self, tell: Callable[[str], None]) -> Outcome:
+        """Read the texts piece by piece, so that somebody can be told how far. See `Learner.measure`."""
+        self.read_whole = False
+        return super().measure(tell)
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         model = self.readable()

@@ -1,0 +1,114 @@
+"""A text of the user's own as the test text of a corpus, read as the corpus reads its own."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, offsets_of
+from reprise.data.text.books import clean
+from reprise.data.text.character_lines import CHARACTERS, SPLIT, TEST, cut, normalise
+from reprise.errors import UserError
+
+_NO_PART = 3
+"""A line's part where it is neither trained on nor read."""
+OWN_TESTS = ("test", "test1")
+"""What the split of a text of one's own is called: document 004 has two test texts."""
+
+
+def put_own_test(corpus: Corpus, path: Path) -> tuple[Corpus, str]:
+    """Put the text of a file in the place of a corpus's test text.
+
+    Args:
+        corpus: Words, lines of symbols in folds, types of a treebank, or the characters of a book.
+        path: The text, in UTF-8, a sentence or line a line.
+
+    Returns:
+        The corpus with the other test text, and a line that says how it was read.
+
+    Raises:
+        UserError: The file is no text, is empty or holds a word that the model does not know; or the corpus holds more
+            of its test sentences than their words, as tags or translations.
+    """
+    text = _read(path)
+    if "part" in corpus.extra:
+        return _put_lines(corpus, path, text)
+    if "licence" in corpus.extra:
+        return _put_characters(corpus, path, text)
+    if "tag_indptr" in corpus.extra:
+        return _put_types(corpus, path, text)
+    if corpus.splits.keys() != {*SPLITS} or any(name.partition(".")[2] in SPLITS for name in corpus.extra):
+        raise UserError(f"--text {path}: this model is not measured on a text alone; leave --text away")
+    return _put_words(corpus, path, text)
+
+
+def _read(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UserError(f"--text {path}: no such file; name another") from None
+    except (UnicodeDecodeError, IsADirectoryError):
+        raise UserError(f"--text {path}: is no text in UTF-8; name another file") from None
+    if not text.strip():
+        raise UserError(f"--text {path}: has no words; name another file")
+    return text
+
+
+def _words(text: str) -> list[list[str]]:
+    return [words for line in text.splitlines() if (words := line.split())]
+
+
+def _put_words(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
+    lines, known = _words(text), {*corpus.vocabulary}
+    unknown = [word for line in lines for word in line if word not in known]
+    if UNKNOWN not in known:
+        _require_known(path, unknown)
+    end = [SENTENCE_END] if corpus.boundaries == SENTENCE_END else []
+    own = _encode(corpus, [[word if word in known else UNKNOWN for word in line] + end for line in lines])
+    of = f"{path}: {sum(map(len, lines))} words in {len(lines)} lines; {len(unknown)} are read as {UNKNOWN}"
+    return replace(corpus, splits={**corpus.splits, "test": own}), of
+
+
+def _put_lines(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
+    """Put lines of 27 symbols, or of pairs of these, in the place of every fold's test lines."""
+    lines = [line for line in normalise(text.splitlines()) if len(line) > 1]
+    if not lines:
+        raise UserError(f"--text {path}: has no line of two letters a to z; name another file")
+    own = cut(lines, "characters" if len(corpus.vocabulary) == len(CHARACTERS) else "bigrams")
+    every, part = corpus.splits[SPLIT], corpus.extra["part"]
+    joined = Split(np.append(every.tokens, own.tokens), np.append(every.offsets, every.offsets[-1] + own.offsets[1:]))
+    of_own = np.full((len(part), len(lines)), TEST, part.dtype)
+    part = np.hstack([np.where(part == TEST, _NO_PART, part).astype(part.dtype), of_own])
+    made = replace(corpus, splits={**corpus.splits, SPLIT: joined}, extra={**corpus.extra, "part": part})
+    return made, f"{path}: {len(lines)} lines, in small letters; all that is no letter a to z is read as a blank"
+
+
+def _put_types(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
+    """Put words in the place of both test texts; the pairs that agreement is judged by go with these."""
+    words, known = text.lower().split(), {*corpus.vocabulary}
+    _require_known(path, [word for word in words if word not in known])
+    own = _encode(corpus, [words])
+    extra = {name: array for name, array in corpus.extra.items() if not name.startswith("agreement_")}
+    made = replace(corpus, splits={**corpus.splits, "test1": own, "test2": own}, extra=extra)
+    return made, f"{path}: {len(words)} words; the first ones, as many as a window has, are only read"
+
+
+def _put_characters(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
+    own, known = clean(text), {*corpus.vocabulary}
+    _require_known(path, [symbol for symbol in own if symbol not in known])
+    if len(own) < 2:
+        raise UserError(f"--text {path}: has fewer than two characters; name another file")
+    made = replace(corpus, splits={**corpus.splits, "test": _encode(corpus, [own])})
+    return made, f"{path}: {len(own)} characters; the first is only read"
+
+
+def _require_known(path: Path, unknown: Sequence[str]) -> None:
+    if unknown:
+        raise UserError(f"--text {path}: the model does not know {unknown[0]!r}; leave it away")
+
+
+def _encode(corpus: Corpus, lines: Sequence[Sequence[str]]) -> Split:
+    numbers = {word: i for i, word in enumerate(corpus.vocabulary)}
+    tokens = np.array([numbers[word] for line in lines for word in line], np.int32)
+    return Split(tokens, offsets_of(map(len, lines)))
