@@ -1,6 +1,6 @@
 """Reprise re-performs published recurrent language-model experiments."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 ORDER = (
     ("cli", "plan"),
