@@ -5,7 +5,8 @@ command exits 1. All are timed by turns. Run nothing else meanwhile: repetitions
 than 5 % of a core are counted but left out of the medians, as long as there are three others.
 
 From the root of the clone: `python -m benchmarks rntn --only h100-k --budget 150`, or `python -m benchmarks table` for
-the committed results, in Markdown.
+the committed results, in Markdown. `python -m benchmarks machines` prints how far the same replicas lie apart under two
+releases of torch or on two processors.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from reprise.errors import EXIT_FAILED, EXIT_USAGE, Failed, UserError, known
 from reprise.files import describe_os_error, output_file
 
 COMMITTED = Path(__file__).parents[1] / "results/bench"
-TABLE = "table"
+TABLE, MACHINES = "table", "machines"
 
 
 class Parser(argparse.ArgumentParser):
@@ -37,7 +38,7 @@ class Parser(argparse.ArgumentParser):
 def make_parser() -> Parser:
     """Return the parser of the command line."""
     parser = Parser("python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}, or {TABLE}")
+    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}, {TABLE} or {MACHINES}")
     write = output_file("--json", "bench.json")
     parser.add_argument("--json", type=write, metavar="FILE", help="write the result there")
     parser.add_argument("--only", metavar="PART", nargs="+", default=[""], help="of workload/implementation, as k100/")
@@ -52,6 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = make_parser().parse_args(arguments)
         if options.name == TABLE:
             print(committed_table(), end="")
+        elif options.name == MACHINES:
+            from benchmarks.machines import machines_table
+
+            print(machines_table(COMMITTED.parents[1]), end="")
         else:
             time_bench(options)
     except UserError as error:

@@ -189,3 +189,24 @@ def test_damage_in_the_store_is_refused_and_mended(stored, fresh, tmp_path):
     check(fresh, str(store))
     call(fresh, "dvc", "pull", STAGE)
     assert figure.read_bytes() == good.read_bytes()
+
+
+def test_trained_models_are_pushed_and_pulled_by_a_small_file_that_git_keeps(stored, fresh, tmp_path):
+    """As docs/weights.md has it."""
+    weights, name = "results/paper/weights", "p/e/0-0123456789ab.safetensors"
+    (fresh / weights / name).parent.mkdir(parents=True)
+    (fresh / weights / name).write_bytes(bytes(range(256)))
+    call(fresh, "dvc", "add", weights)
+    assert git(fresh, "status", "--porcelain") == f"?? {weights}.dvc\n"
+    call(fresh, "dvc", "push", f"{weights}.dvc")
+    git(fresh, "add", f"{weights}.dvc")
+    git(fresh, "commit", "--quiet", "--message", "models")
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "--quiet", str(fresh), str(other))
+    name_store(other, stored[1])
+    call(other, "dvc", "pull", f"{weights}.dvc")
+    assert (other / weights / name).read_bytes() == bytes(range(256))
+    # No stage makes the folder: drawing a figure leaves it alone.
+    call(other, "dvc", "repro", "--single-item", "collect")
+    assert (other / weights / name).is_file()
+    assert git(other, "status", "--porcelain") == ""

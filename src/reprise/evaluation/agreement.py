@@ -39,12 +39,12 @@ class Pairs:
 
     @classmethod
     def of(cls, corpus: Corpus, window: int) -> Pairs | None:
-        """Those of a corpus that have `window` words before them in their split; None where it has no pairs."""
+        """Take the pairs of a corpus with `window` words before them in their split; None where it has no pairs."""
         if "agreement_right" not in corpus.extra or "agreement" not in corpus.facts:
             return None
         arrays = {name: corpus.extra[f"agreement_{name}"] for name in _NAMES}
-        there = arrays["position"] >= window
-        arrays = {name: values[there] for name, values in arrays.items()}
+        evaluated = arrays["position"] >= window
+        arrays = {name: values[evaluated] for name, values in arrays.items()}
         about, counts = corpus.facts["agreement"], corpus.extra["corpus_counts"]
         frequency = np.log(counts[arrays["right"]]) - np.log(counts[arrays["wrong"]])
         groups = dict(_groups(arrays, about, window))
@@ -52,7 +52,7 @@ class Pairs:
         return cls(about["splits"], *places, groups, frequency)
 
     def metrics(self, margins: np.ndarray) -> list[dict[str, Any]]:
-        """Shares by group of `margins` (P,), log p(right) - log p(wrong)."""
+        """Return the share of each group by `margins` (P,), log p(right) - log p(wrong)."""
         shares = {m: (x > 0) + 0.5 * (x == 0) for m, x in ((METRIC, margins), (BY_FREQUENCY, self.by_frequency))}
         return [
             metric(SPLIT, f"{measure}/{name}", float(share[members].mean()), "share", int(members.sum()))
@@ -63,12 +63,12 @@ class Pairs:
 
 
 def group(feature: str = ALL, kind: str = ALL, distance: str = ALL) -> str:
-    """The name of a group, the end of its metrics' names."""
+    """Name a group of pairs: the end of its metrics' names."""
     return f"{feature}/{kind}/{distance}"
 
 
 def distances(window: int) -> dict[str, tuple[int, int]]:
-    """Names of distances and their bounds; what stands farther away than the window is not read."""
+    """Return the names of distances and their bounds; what stands farther away than the window is not read."""
     return {"1": (1, 1), "2": (2, 2), f"3-{window}": (3, window), f"over {window}": (window + 1, 10**9)}
 
 

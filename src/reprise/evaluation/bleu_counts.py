@@ -1,5 +1,6 @@
-"""Counts that BLEU is computed from, sentence by sentence: Papineni et al., "BLEU: a method for automatic evaluation
-of machine translation" (ACL 2002), with one reference.
+"""Counts that BLEU is computed from, sentence by sentence, with one reference.
+
+Source: Papineni et al., "BLEU: a method for automatic evaluation of machine translation" (ACL 2002).
 
 Records hold these counts and no references, so that no corpus is copied into them; sacrebleu makes the score of them
 when records are collected (`reprise.evidence.numbers`). A test holds the counts to sacrebleu's own.
@@ -16,7 +17,7 @@ TOKENISATION = "13a"
 
 
 def bleu_counts(hypotheses: Iterable[str], references: Iterable[str], lowercase: bool) -> dict[str, Any]:
-    """Lists with a number a sentence: words of hypothesis and reference, n-grams in common (`matches_1` to `_4`).
+    """Count words of hypothesis and reference, and n-grams in common (`matches_1` to `_4`): lists, a number a sentence.
 
     An n-gram counts as often as it stands in both. `tokenisation` and `lowercase` say how words were cut.
     """

@@ -30,18 +30,18 @@ class JacobianNorms:
     excess: float | None  # the largest log10(norm of one text / bound)
 
     def log10_at(self, distance: int) -> float:
-        """log10 of the norm at a distance."""
+        """Return log10 of the norm at a distance."""
         norm = self.norms[distance - 1]
         return max(LEAST, math.log10(norm)) if norm > 0 else LEAST
 
     def curves(self, split: str) -> list[dict[str, Any]]:
-        """The norms and bounds as curves of a run record."""
+        """Return norms and bounds as curves of a run record."""
         values = {"jacobian_norm": self.norms, "jacobian_bound": self.bound, "jacobian_bound_1": self.bound_slope_1}
         x = range(1, len(self.norms) + 1)
         return [curve(split, name, "1", "distance", x, y) for name, y in values.items() if y is not None]
 
     def metrics(self, split: str, distances: list[int], texts: int) -> list[dict[str, Any]]:
-        """Their logarithms at some distances, and by how much an RNN is above its bound, as metrics of a run record."""
+        """Return logarithms at some distances, and the most that an RNN is above its bound, as a run record's metrics."""
         values = {f"log10_jacobian_at_{d}": self.log10_at(d) for d in distances}
         if self.excess is not None:
             values["log10_above_bound"] = self.excess
@@ -50,7 +50,7 @@ class JacobianNorms:
 
 @torch.no_grad()
 def jacobian_norms(model: Recurrent, x: Tensor) -> JacobianNorms:
-    """The norms on texts x (T, B), in float64; the state is (h) or (h, c), the norm the largest singular value."""
+    """Take the norms, largest singular values, on texts x (T, B), in float64; the state is (h) or (h, c)."""
     by_text = torch.stack([torch.linalg.matrix_norm(product, 2) for product in jacobians(model, x)])  # (T, B)
     mean = by_text.mean(1).tolist()
     if not isinstance(model, RNN):
@@ -73,9 +73,9 @@ def _power(base: float, exponent: int) -> float:
 
 @torch.no_grad()
 def jacobians(model: Recurrent, x: Tensor) -> Iterator[Tensor]:
-    """ds_t / ds_k of every text of x (T, B) for k = T - 1, ..., 0, (B, S, S) each, in float64: the products of (12).
+    """Yield ds_t / ds_k of every text of x (T, B) for k = T - 1, ..., 0, (B, S, S) each, in float64.
 
-    The factors are found by automatic differentiation.
+    They are the products of (12), whose factors automatic differentiation gives.
     """
     model = copy.deepcopy(model).double()
     Wx, states = model.read(x), [torch.cat(state, 1) for state in model.states(x)]

@@ -22,8 +22,7 @@ SHOWN_LINES = ("to land customers for their", "but it s just one of those things
 
 @dataclass(frozen=True)
 class LineLosses:
-    """In the order of the text: where in the split's tokens each predicted token stands, its loss in nats, and the
-    symbol that was most probable there."""
+    """The predicted tokens of a split in the order of the text: place, loss in nats, and the most probable symbol."""
 
     split: Split
     vocabulary: Sequence[str]
@@ -33,11 +32,11 @@ class LineLosses:
 
     @property
     def micro(self) -> float:
-        """Nats per token."""
+        """Return nats per token."""
         return float(self.nats.mean())
 
     def metrics(self, name: str) -> list[dict[str, Any]]:
-        """Entropies of the split called `name`, and how many characters its predicted tokens have."""
+        """Return entropies of the split called `name`, and how many characters its predicted tokens have."""
         lengths = np.array([len(symbol) for symbol in self.vocabulary])
         characters = lengths[self.split.tokens[self.places]]
         line = np.searchsorted(self.split.offsets, self.places, side="right")
@@ -47,17 +46,17 @@ class LineLosses:
         by_character = nats_of_line / characters_of_line
         n, lines, total = len(self.nats), len(first), int(characters.sum())
 
-        found = [
+        entropies = [
             ("cross_entropy", self.micro, "nats/token", n),
             ("cross_entropy_macro", float((nats_of_line / tokens_of_line).mean()), "nats/token", lines),
             ("cross_entropy_per_character", float(self.nats.sum() / total), "nats/character", total),
             ("cross_entropy_per_character_macro", float(by_character.mean()), "nats/character", lines),
             ("predicted_characters", total, "characters", n),
         ]
-        return [metric(name, *values) for values in found]
+        return [metric(name, *values) for values in entropies]
 
     def by_position(self, name: str) -> list[dict[str, Any]]:
-        """Curves over the position of a character in its word, 1 for the first letter: mean loss and count (Figure 3).
+        """Return mean loss and count over the position of a character in its word, 1 for the first letter (Figure 3).
 
         Letters and the space that ends a word apart: the space after a word of three letters is at position 4. The
         first character of a line is not predicted. Empty for tokens of more than one character.
@@ -79,7 +78,7 @@ class LineLosses:
         return curves
 
     def samples(self, name: str, lines: np.ndarray, count: int) -> list[dict[str, Any]]:
-        """Predictions under the true line (Figure 2): lines of the paper if they are among `lines`, and the first few.
+        """Return predictions under true lines (Figure 2): the paper's lines if they are in `lines`, and the first few.
 
         `prediction` has the line's length: at each place the most probable character after what stands before it in
         `line`, at the first place, which is not predicted, a space. Empty for tokens of more than one character.
@@ -89,11 +88,11 @@ class LineLosses:
         texts = {int(i): self._text(self.split.tokens[slice(*self.split.offsets[i : i + 2])]) for i in lines}
         chosen = [i for shown in SHOWN_LINES for i, text in texts.items() if text.startswith(shown)]
         chosen += [i for i, text in texts.items() if len(text) > 1 and i not in chosen][:count]
-        found = []
+        samples = []
         for i in chosen:
             first, last = np.searchsorted(self.places, self.split.offsets[i : i + 2])
-            found.append({"split": name, "line": texts[i], "prediction": SPACE + self._text(self.best[first:last])})
-        return found
+            samples.append({"split": name, "line": texts[i], "prediction": SPACE + self._text(self.best[first:last])})
+        return samples
 
     def _characters(self) -> bool:
         return all(len(symbol) == 1 for symbol in self.vocabulary)
@@ -103,7 +102,7 @@ class LineLosses:
 
 
 def word_positions(split: Split, space: int) -> tuple[np.ndarray, np.ndarray]:
-    """For every token its position in its word, from 1, and whether it is a space (then the position after the word).
+    """Return every token's position in its word, from 1, and whether it is a space (then the position after the word).
 
     Words begin where lines do and after spaces. (n,) int64 and (n,) bool.
     """

@@ -19,7 +19,7 @@ Decoder = Literal["sample", "argmax"]
 def continuations(
     model: DeepLSTM, prompts: Tensor, length: int, decoder: Decoder, temperature: float = 1.0, key: int = 0
 ) -> Tensor:
-    """`length` symbols after each of the prompts (P, B) int64, (length, B).
+    """Write `length` symbols after each of the prompts (P, B) int64: (length, B).
 
     The state is zero before a prompt. `argmax` takes the likeliest symbol; `sample` draws from softmax(logits /
     `temperature`) with number t B + b of the counters' stream `key` for symbol t of text b, so that texts do not
@@ -43,7 +43,7 @@ def continuations(
 def continuations_of_window(
     log_probabilities: Callable[[Tensor], Tensor], start: Sequence[int], count: int, words: int, key: int
 ) -> list[list[int]]:
-    """`count` texts of so many words, drawn from a model of windows (equation 14 of document 004) after `start`.
+    """Draw `count` texts of so many words from a model of windows (equation 14 of document 004) after `start`.
 
     log_probabilities: windows (W, B) int64 -> (B, V), nats. The random numbers are those of `key` alone.
     """
@@ -55,7 +55,7 @@ def continuations_of_window(
 
 
 def draw(p: Tensor, numbers: np.ndarray) -> Tensor:
-    """One symbol a row of probabilities p (B, V) by numbers (B,) in [0, 1): the first whose cumulated share exceeds it.
+    """Draw a symbol a row of p (B, V) by numbers (B,) in [0, 1): the first whose cumulated share exceeds it.
 
     The sum of a row may end a rounding error away from 1: the number is a share of it.
     """
@@ -68,7 +68,7 @@ def draw(p: Tensor, numbers: np.ndarray) -> Tensor:
 def translations(
     model: Translator, source: Tensor, lengths: Tensor, end: int, longest: int, barred: Collection[int] = ()
 ) -> list[list[int]]:
-    """The likeliest words for each source (T, B) of `lengths`, up to `end` (which is left out) or `longest` words.
+    """Write the likeliest words for each source (T, B) of `lengths`, up to `end` (left out) or `longest` words.
 
     The word written is the one that the decoder reads next (equation 27 of document 003). Words in `barred` are never
     written.
@@ -120,19 +120,19 @@ def beam_translation(
 
 @torch.no_grad()
 def log_probabilities(model: DeepLSTM, text: Tensor) -> Tensor:
-    """ln P of each next symbol after each symbol of text (T, B), state zero before it: (T, B, V) float64."""
+    """Return ln P of each next symbol after each symbol of text (T, B), state zero before it: (T, B, V) float64."""
     logits, _ = model(text, model.initial_state(text.shape[1]))
     return torch.log_softmax(logits.double(), -1)
 
 
 @torch.no_grad()
 def next_symbol_entropy(model: DeepLSTM, text: Tensor, temperature: float) -> float:
-    """Mean entropy in nats of softmax(logits / temperature) after each symbol of text (T, B)."""
+    """Return the mean entropy in nats of softmax(logits / temperature) after each symbol of text (T, B)."""
     logits, _ = model(text, model.initial_state(text.shape[1]))
     return entropy(logits.double() / temperature).mean().item()
 
 
 def entropy(logits: Tensor) -> Tensor:
-    """- sum p ln p of p = softmax(logits), along the last axis, in nats."""
+    """Return - sum p ln p of p = softmax(logits), along the last axis, in nats."""
     log_p = torch.log_softmax(logits, -1)
     return -(log_p.exp() * log_p).sum(-1)

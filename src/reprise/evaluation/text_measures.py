@@ -27,26 +27,26 @@ class Words:
 
 
 def whole_words(text: str) -> list[str]:
-    """Runs of letters, in lower case, without a first and a last one that the text's ends may have cut."""
-    found = words_of(text)
-    return found[text[:1].isalpha() : len(found) - text[-1:].isalpha()]
+    """Return runs of letters, in lower case, without a first and a last one that the text's ends may have cut."""
+    words = words_of(text)
+    return words[text[:1].isalpha() : len(words) - text[-1:].isalpha()]
 
 
 def distinct(texts: Iterable[str], n: int) -> tuple[float, int]:
-    """Different n-grams of words over all n-grams, within each text, and how many there are in all.
+    """Return different n-grams of words over all n-grams, within each text, and how many there are in all.
 
     Texts in a loop have few different ones. The ratio is that of the sums over texts; 0 where there are none.
     """
     different = total = 0
     for text in texts:
-        found = whole_words(text)
-        grams = list(zip(*(found[i:] for i in range(n)), strict=False))
+        words = whole_words(text)
+        grams = list(zip(*(words[i:] for i in range(n)), strict=False))
         different, total = different + len(set(grams)), total + len(grams)
     return different / max(1, total), total
 
 
 def stops_before_capitals(texts: Iterable[str]) -> tuple[float, int]:
-    """Share of full stops, of those with two characters after them, that a blank and a capital follow; and how many."""
+    """Return the share of full stops with two characters after them that a blank and a capital follow, and how many."""
     good = stops = 0
     for text in texts:
         stops += len(_STOP.findall(text))
@@ -55,17 +55,17 @@ def stops_before_capitals(texts: Iterable[str]) -> tuple[float, int]:
 
 
 def measure(texts: Sequence[str], vocabulary: Words) -> list[tuple[str, float, int]]:
-    """Every measure of these texts: its name, its value (a share), and how many things it is a share of.
+    """Measure these texts: each measure's name, its value (a share), and how many things it is a share of.
 
     words_in_book, words_in_licence: of whole words; distinct_1 … distinct_4: see `distinct`; spaces: of characters;
     stops_before_capitals. A measure of nothing (no word, no full stop, no licence) is left out.
     """
-    found = [word for text in texts for word in whole_words(text)]
-    known, licence = (sum(w in of for w in found) / max(1, len(found)) for of in (vocabulary.known, vocabulary.licence))
+    words = [word for text in texts for word in whole_words(text)]
+    known, licence = (sum(w in of for w in words) / max(1, len(words)) for of in (vocabulary.known, vocabulary.licence))
     characters = sum(map(len, texts))
     measures = [
-        ("words_in_book", known, len(found)),
-        ("words_in_licence", licence, len(found) if vocabulary.licence else 0),
+        ("words_in_book", known, len(words)),
+        ("words_in_licence", licence, len(words) if vocabulary.licence else 0),
         ("spaces", sum(text.count(" ") for text in texts) / max(1, characters), characters),
         ("stops_before_capitals", *stops_before_capitals(texts)),
         *((f"distinct_{n}", *distinct(texts, n)) for n in ORDERS),
