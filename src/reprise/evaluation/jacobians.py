@@ -41,7 +41,7 @@ class JacobianNorms:
         return [curve(split, name, "1", "distance", x, y) for name, y in values.items() if y is not None]
 
     def metrics(self, split: str, distances: list[int], texts: int) -> list[dict[str, Any]]:
-        """Return logarithms at some distances, and the most that an RNN is above its bound, as a run record's metrics."""
+        """Return logarithms at some distances, how far an RNN is above its bound, as a run record's metrics."""
         values = {f"log10_jacobian_at_{d}": self.log10_at(d) for d in distances}
         if self.excess is not None:
             values["log10_above_bound"] = self.excess
