@@ -378,15 +378,20 @@ def choose_device(name: str, protocol: str, engine: str) -> torch.device:
 
 
 def run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: int) -> dict[str, Any]:
-    """Say how the numbers were made: engine, device, threads, versions, wall time (s) and peak memory (MiB)."""
+    """Say how the numbers were made: engine, device, threads, versions, wall time (s) and peak memory (MiB).
+
+    The peak is the process's: of trainings in threads side by side none has one of its own.
+    """
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, kilobytes elsewhere
+    alone = threading.current_thread() is threading.main_thread()
+    memory = {"peak_memory_mib": round(most / (2**20 if sys.platform == "darwin" else 2**10), 1)} if alone else {}
     versions = {"reprise": reprise.__version__, "python": platform.python_version()}
     return {
         "engine": engine,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu ({processor()})",
         "threads": torch.get_num_threads(),
         "wall_seconds": round(wall_seconds, 3),
-        "peak_memory_mib": round(most / (2**20 if sys.platform == "darwin" else 2**10), 1),
+        **memory,
         "resumed": resumed,
         "versions": versions | {"torch": torch.__version__, "numpy": np.__version__},
         "platform": f"{platform.system()} {platform.machine()}",

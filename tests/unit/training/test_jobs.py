@@ -3,6 +3,7 @@
 import fcntl
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partialmethod
 from pathlib import Path
@@ -213,6 +214,13 @@ def test_torchs_switches_are_set_for_trainings_and_restored():
         raise KeyError
     assert (torch.get_num_threads(), torch.get_deterministic_debug_mode()) == (threads, mode)
     assert torch.utils.deterministic.fill_uninitialized_memory
+
+
+def test_a_training_beside_others_has_no_peak_of_memory_of_its_own():
+    with ThreadPoolExecutor() as pool:
+        facts = pool.submit(run_facts, "none", torch.device("cpu"), 0.0, 0).result()
+    assert "peak_memory_mib" not in facts
+    assert facts.keys() | {"peak_memory_mib"} == run_facts("none", torch.device("cpu"), 0.0, 0).keys()
 
 
 def test_a_records_peak_of_memory_is_its_own():

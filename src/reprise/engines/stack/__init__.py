@@ -35,8 +35,8 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
             return SubsequenceMember(stack, model, SGD(), reduction=options["loss_reduction"])
         case "batched-sgd":
             return GatedMember(stack, model, SGD(), clip, reduction=options["loss_reduction"])
-        case "line-epochs":  # the protocol has Adam's usual epsilon, the benchmark's check of updates a larger one
-            return LineMember(stack, model, Adam(epsilon=options.get("epsilon", Adam.epsilon)), clip)
+        case "line-epochs":
+            return LineMember(stack, model, Adam(), clip)
         case "windows":
             epsilon, inside = options["epsilon"], 0.0
             if options["optimiser"] == "rmsprop-epsilon-inside":
