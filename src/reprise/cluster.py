@@ -1,4 +1,4 @@
-"""What a job asks a cluster for: never more than some partition allows, or it would wait for ever."""
+"""The resources that a job requests of a cluster: never more than some partition allows, or it would wait for ever."""
 
 import math
 import os
@@ -17,9 +17,9 @@ _TIME = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)")
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job in a partition may ask for, in the words of Snakemake's plugin for SLURM; infinity where nobody said.
+    """The most that a job in a partition may request, named as in Snakemake's plugin for SLURM.
 
-    Nobody has said either that a partition's GPUs are for this.
+    What is not stated is unlimited, but GPUs: of these it is none.
     """
 
     max_runtime: float = math.inf
@@ -28,10 +28,11 @@ class Limits:
 
 
 def within_limits(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Limits]) -> tuple[int, int]:
-    """Minutes and memory (MB) that one partition allows together, one with enough GPUs, or without where none is asked.
+    """Cut minutes and memory (MB) down to what one partition allows.
 
-    Where none allows both, of what it allows the time counts first: a training that runs out of it goes on from its
-    checkpoint, but each time waits for its turn. Without such a partition what was asked for stays.
+    Only partitions with enough GPUs count; for a job without one, those without GPUs come first. Of several that allow
+    too little the one with the most time is taken: a training that runs out of time goes on from its checkpoint, but
+    waits for its turn again. Without any partition the request stays as it is.
     """
     able = [limits for limits in partitions if limits.max_gpu >= gpus]
     able = [limits for limits in able if gpus or not limits.max_gpu] or able
@@ -117,8 +118,8 @@ def slurm_partition(name: str | None = None) -> Limits | None:
 
 
 def _minutes(text: str) -> float:
-    """Of SLURM's [days-]hours:minutes:seconds; infinity for UNLIMITED and whatever else is no such time."""
-    if not (found := _TIME.fullmatch(text)):
+    """Read SLURM's [days-]hours:minutes:seconds; infinity for UNLIMITED and whatever else is no such time."""
+    if not (match := _TIME.fullmatch(text)):
         return math.inf
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return days * 1440 + hours * 60 + minutes + seconds / 60

@@ -25,7 +25,7 @@ class UserError(Exception):
 
 
 class Failed(Exception):
-    """What was asked is answered with no, or could not be done for all; the message says of what. Exits 1."""
+    """The answer is no, or a part of the work failed; the message says which. The exit status is 1."""
 
 
 class Interrupted(Exception):

@@ -1,4 +1,4 @@
-"""Nothing is half there: every output is written beside its place, synced and renamed.
+"""Outputs are whole or missing: each is written to a file of another name, synced and renamed.
 
 What the system refuses (no folder, no room) is one line with its remedy, before the work where possible.
 """

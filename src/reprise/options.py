@@ -1,4 +1,4 @@
-"""What the options of one experiment are, where training and preparation read them."""
+"""The options of one experiment, as training and preparation read them."""
 
 from collections.abc import Mapping
 from typing import Any

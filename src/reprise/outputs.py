@@ -1,4 +1,4 @@
-"""What is made from run records, and what its contents depend on: data of a tier, figures, tables and the page."""
+"""Files that are made from run records, and what they depend on: data of a tier, figures, tables and the page."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

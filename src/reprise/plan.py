@@ -27,7 +27,7 @@ from reprise.training.locks import lock_clone
 _LOG = logging.getLogger(__name__)
 
 TOGETHER = "build/together"
-"""Where a job that trains all missing replicas of an experiment leaves their records.
+"""Folder in which a job that trains all missing replicas of an experiment leaves their records.
 
 The rule `train` takes each to its place: of a job that fails Snakemake deletes the outputs, and the records of replicas
 that have finished are to stay.
@@ -39,7 +39,7 @@ _CLOCKS_DIFFER = 10.0
 
 @dataclass(frozen=True)
 class Request:
-    """What a job asks for: minutes, memory (MB) and GPUs."""
+    """The resources of a job: minutes, memory (MB) and GPUs."""
 
     runtime: int
     mem_mb: int

@@ -1,4 +1,4 @@
-"""What a command says while it works: log records and progress bars, on stderr."""
+"""Output of a command while it works: log records and progress bars, on stderr."""
 
 import logging
 

@@ -24,7 +24,7 @@ from reprise.errors import UserError
 from reprise.records.record import REMEDY
 
 Engine = Literal["reference", "fused", "grouped", "stacked"]
-"""What a model can train on; "numpy" counts and "none" checks."""
+"""Engines that train a model. In records "numpy" stands for counting and "none" for a check."""
 FormerEngine = Literal["hand", "layerwise"]
 """Engines that records name and that were removed: the readable model trains about as fast."""
 
@@ -118,7 +118,7 @@ class Code(TypedDict):
 
 
 class Run(TypedDict):
-    """How a record was made. None of it is part of the result."""
+    """The circumstances of a training. None of them is part of the result."""
 
     __pydantic_config__ = _OPEN
     engine: Engine | FormerEngine | Literal["numpy", "none"]
@@ -158,7 +158,7 @@ Sample = Annotated[
 
 
 class RunRecord(TypedDict):
-    """What one replica left."""
+    """The record of one replica."""
 
     __pydantic_config__ = _STRICT
     schema: Literal[1]

@@ -18,7 +18,7 @@ TIERS = ("quick", "reduced", "paper")
 FULL = "paper"
 """The tier that does what the papers did."""
 Keep = Literal["all", "first", "none"]
-"""Of which replicas of an experiment the weights are kept. All of them would be some 15 GB."""
+"""Replicas of an experiment whose weights are kept. Those of all experiments would take some 15 GB."""
 
 
 def hash_of(value: Any) -> str:

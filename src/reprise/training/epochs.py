@@ -15,7 +15,7 @@ from reprise.units import perplexity
 FINISHED = "finished"
 """The value of `part` when there is nothing left to read."""
 _COST_OF_TRAINING = 3
-"""How many times as long as reading a token takes training on it."""
+"""Training on a token takes about so many times as long as reading it."""
 
 
 class Epochs(Learner):
@@ -39,7 +39,7 @@ class Epochs(Learner):
     OF_HISTORY: tuple[str, ...] = ("best_epoch",)
     """Metrics that need more than one epoch: `measure`, which has one, leaves them out."""
     NEXT = "batch"
-    """What `next` counts, for the message of a `Diverged`."""
+    """The unit of `next`, for the message of a `Diverged`."""
     LOSS: Mapping[str, str] = {}
     """Names of the parts' losses in that message, where they are not "<part> loss"."""
     KEPT = ("epoch", "part", "next", "sums", "history", "best")

@@ -312,7 +312,7 @@ class _Trainer:
 
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""What stops a training; one that is ignored stays so, as SIGHUP under nohup."""
+"""Signals that stop a training; one that is ignored stays so, as SIGHUP under nohup."""
 
 
 @contextmanager

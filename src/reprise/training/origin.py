@@ -1,4 +1,4 @@
-"""What code makes a number: the Git commit, whether files differ from it, and a digest of the packages that train."""
+"""The code that makes a number: the Git commit, whether files differ, and a digest of the packages that train."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What every protocol stands on: pieces of work between which it can be saved, and an outcome at the end."""
+"""The base of every protocol: pieces of work, between which a training can be saved, and an outcome at the end."""
 
 import hashlib
 import math
@@ -29,7 +29,7 @@ from reprise.records.resolved import Resolved
 _PACKAGE = Path(reprise.__file__).parent
 
 Engine = str | Stack
-"""What a protocol computes with: an engine by its name, or the stack that its replica is a member of."""
+"""A protocol computes with one of these: an engine by its name, or the stack that its replica is a member of."""
 
 Work = Generator[Any, Any, Any]
 """A piece of work: it yields what an engine's call returned and is sent the call's result.
@@ -72,7 +72,7 @@ class Training(ABC):
     @property
     @abstractmethod
     def done(self) -> float:
-        """How much of `total`, counted in `unit`."""
+        """The progress towards `total`, counted in `unit`."""
 
     @property
     def dtype(self) -> torch.dtype:
@@ -162,7 +162,7 @@ class Training(ABC):
 
 
 class Pieces(Training):
-    """What is computed without learning, in `total` pieces, each with an entry of `results`."""
+    """A computation without learning, in `total` pieces, each with an entry of `results`."""
 
     KEPT = ("results",)
     engine = "numpy"

@@ -83,7 +83,7 @@ class Runner:
         self.held: list[Job] = []
 
     def over(self) -> bool:
-        """Whether no more than the time for a save is left."""
+        """Return whether no more than the time for a save is left."""
         return self.end - time.monotonic() < _RESERVE_SECONDS
 
     def run(self) -> None:

@@ -96,5 +96,5 @@ def load_weights(
 
 
 def finite(value: Tensor) -> bool:
-    """Whether no number of a tensor is infinite or none."""
+    """Return whether all numbers of a tensor are finite."""
     return bool(torch.isfinite(value).all())

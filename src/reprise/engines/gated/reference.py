@@ -23,7 +23,7 @@ class GatedWindows:
 
     state: State = ()
     forward: Callable[..., tuple[Tensor, State]] = staticmethod(nn.Module.__call__)
-    """What computes logits and state of a model, words, the state before them, and masks."""
+    """Computes logits and state from a model, words, the state before them, and masks."""
 
     def reset(self, batch: int) -> None:
         """Set the state of B streams to zero."""

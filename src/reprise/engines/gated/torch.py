@@ -250,7 +250,7 @@ class OneMatrix:
         self.transposed, self.linear = transposed[0], linear
 
     def plan(self, k: Tensor) -> None:
-        """Nothing to sort."""
+        """Do nothing: with one matrix there is nothing to sort."""
 
     def multiply(self, t: int, h: Tensor) -> Tensor:
         return self.linear(h, self.transposed.T, None)

@@ -23,7 +23,7 @@ from reprise.engines.readable import take_state
 from reprise.models.loglinear import LogLinearRNN, State
 
 SHAPES = 8
-"""So many shapes of windows are kept ready: training's, its last batch's, and those of each text's evaluation."""
+"""Shapes of windows that are kept ready: training's, its last batch's, and those of each text's evaluation."""
 
 Rates = build.structure("f rate rho epsilon inside")
 CClasses = build.structure("i C M identities features", "p indptr indices log_mass")

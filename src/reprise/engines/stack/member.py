@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "stacked"
 _STATES = ("h_", "c_", "state_")
-"""How the names of outputs begin that a member hands back with its next batch."""
+"""Beginnings of the names of outputs that a member passes on with its next batch."""
 
 
 @dataclass(frozen=True)

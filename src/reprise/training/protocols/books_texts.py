@@ -1,4 +1,4 @@
-"""What a model of a book is made to write: texts from a random character, the document's prompts, and their measures.
+"""Texts that a model of a book writes: texts from a random character, the document's prompts, and their measures.
 
 Document 002, question 2.1 and the bonus. The document shows texts; here they are also counted.
 """
@@ -94,7 +94,7 @@ class BookTexts:
         return metrics, texts
 
     def _excerpts(self, length: int) -> list[str]:
-        """As many as there are texts, each a character longer than `length`, as texts are with their first one."""
+        """Draw excerpts of the book, as many as texts, a character longer than `length`: texts have a first one too."""
         length = min(length + 1, len(self.text))
         numbers = counters.uniform32(counters.key(self.seed, _EXCERPTS), 0, self.options["samples"]).astype(np.int64)
         return [self.text[i : i + length] for i in (numbers * (len(self.text) - length + 1) >> 32).tolist()]

@@ -1,4 +1,4 @@
-"""How a text becomes the batches of document 004: windows of W words (section 5.3 fixes W at 8) and their targets.
+"""The batches of document 004's texts: windows of W words (section 5.3 fixes W at 8) and their targets.
 
 Both readers offer, for a split: `counts`, how many tokens are predicted; `pieces`, how many batches an epoch or a
 reading has; `piece`, one of them as words x (T, B) and targets y, (B,) or (T, B), int64.

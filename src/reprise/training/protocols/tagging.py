@@ -69,7 +69,7 @@ def shuffled(size: int, pool: int, generator: torch.Generator, *lengths: np.ndar
 
 
 class Items(NamedTuple):
-    """What is classified in a split, words or sentences: classes, groups, and what guessing without context says."""
+    """The items of a split to classify, words or sentences: classes, groups, and guesses without context."""
 
     classes: np.ndarray  # (n,) int
     groups: np.ndarray  # (n,) int, numbers of the protocol's `groups`

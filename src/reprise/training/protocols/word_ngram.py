@@ -15,7 +15,7 @@ HELD_OUT = ("valid", "test")
 _SHARES = ("zero_share", "undefined_share", "unpredicted_share")
 _UNITS = dict.fromkeys(_SHARES, "share")
 _UNITS |= dict.fromkeys(("cross_entropy", "score_cross_entropy", "scored_nats"), "nats/token") | {"score_sum": "1"}
-"""What is told of a model where there is it, in the order of a record."""
+"""Units of the quantities that a model may have, in the order of a record."""
 
 
 class WordNGramCount(Pieces):
