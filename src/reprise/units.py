@@ -26,7 +26,8 @@ def bits(nats: float) -> float:
 def convert(value: float, unit: str, to: str, tokens: int | None = None, characters: int | None = None) -> float:
     """Convert an entropy to another `Unit`; between tokens and characters it takes how many of each the text has.
 
-    Raises ValueError for a unit that is none, and where the counts are needed and missing.
+    Raises:
+        ValueError: The unit is unknown, or a count is needed and missing.
     """
     for name in (unit, to):
         if name not in Unit.__args__:

@@ -182,7 +182,8 @@ class Corpus:
     def save(self, path: Path | str) -> None:
         """Write one `.npz` without pickles, whole or not at all; equal corpora give equal bytes.
 
-        Raises ValueError where the parts do not fit together or facts hold NaN.
+        Raises:
+            ValueError: The parts do not fit together or facts hold NaN.
         """
         self.check()
         header = {
@@ -205,8 +206,9 @@ class Corpus:
     def load(cls, path: Path | str) -> Corpus:
         """Read what `save` wrote.
 
-        Raises UserError for a missing, damaged or foreign file, and OSError for one that cannot be read, which is no
-        damage.
+        Raises:
+            UserError: The file is missing, damaged or foreign.
+            OSError: It cannot be read, which is no damage.
         """
         path = Path(path)
         if not path.is_file():

@@ -32,11 +32,13 @@ def fetch(
 ) -> list[Path]:
     """Put every file of the dataset into `raw_root/<dataset>/` and return their paths.
 
-    A file that is there with the right checksum stays; else `mirror/<dataset.shelf>/<file>` is
-    copied, or its url downloaded, in at most four attempts with pauses of `pause`, twice
-    and four times that many seconds. `say` gets a line about each. Raises UserError, in one line, if a
-    file cannot be had, and OSError, which names the file, if it cannot be put there; no file with a
-    wrong checksum is left anywhere.
+    A file that is there with the right checksum stays; else `mirror/<dataset.shelf>/<file>` is copied, or its url
+    downloaded, in at most four attempts with pauses of `pause`, twice and four times that many seconds. `say` gets a
+    line about each.
+
+    Raises:
+        UserError: A file cannot be had. No file with a wrong checksum is left anywhere.
+        OSError: A file cannot be written; the error names it.
     """
     if mirror and not mirror.is_dir():
         say(f"mirror {mirror}: no such folder, not used")
@@ -137,7 +139,8 @@ class _Job:
 def read_member(archive: Path, member: str, limit: int, prefix: int | None = None) -> bytes:
     """Read one file of a zip archive, or its first `prefix` bytes; nothing is written where the archive says.
 
-    Raises UserError if the member is missing, damaged, shorter than `prefix`, or larger than `limit` bytes.
+    Raises:
+        UserError: The member is missing, damaged, shorter than `prefix`, or larger than `limit` bytes.
     """
     try:
         with zipfile.ZipFile(archive) as opened:

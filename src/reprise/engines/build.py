@@ -113,9 +113,18 @@ def structure(*fields: str) -> type[ctypes.Structure]:
 
 @functools.cache
 def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleNamespace:
-    """Load the C functions of `library(name)`, by their names without `prefix`. Raises NoCompiler.
+    """Load the C functions of `library(name)`.
 
-    A signature gives letters of `KINDS`: that of the result, and those of the arguments.
+    Args:
+        name: The family, or the source in the folder of engines.
+        prefix: Begins the functions' names in C.
+        signatures: By name, letters of `KINDS`: that of the result, and those of the arguments.
+
+    Returns:
+        The functions by their names without the prefix.
+
+    Raises:
+        NoCompiler: The library can be neither compiled nor loaded.
     """
     path = library(name)
     _LOG.debug("loading %s", path)
@@ -143,7 +152,10 @@ def library(name: str) -> Path:
     """Return the shared library made of `source_of(name)` and the headers, compiled if need be.
 
     It lies in $REPRISE_BUILD, or in build/kernels/ of the current folder, with its SHA-256 beside it; a library that
-    differs from that, or that others could have written, is compiled anew. Raises NoCompiler.
+    differs from that, or that others could have written, is compiled anew.
+
+    Raises:
+        NoCompiler: There is no compiler, or it refuses the source.
     """
     compiler = _compiler()
     path = build_folder() / f"{name}-{_fingerprint(compiler, name)}.so"

@@ -30,11 +30,15 @@ class Choice:
         return ("reference", self.fast.name) if self.fast else ("reference",)
 
     def __call__(self, name: str, model: Any) -> Any:
-        """Make the engine called `name` around `model`.
+        """Make an engine around a model.
 
-        "auto" is the fast engine, and reference where that cannot compute the model or there is no compiler, which
-        the log then says. Raises UserError for another name, and where the fast engine is asked for by name and cannot
-        be had.
+        Args:
+            name: "auto" is the fast engine; "reference" takes its place where it cannot compute the model, or where
+                there is no compiler, which the log then says.
+            model: The readable model with its first weights.
+
+        Raises:
+            UserError: The name is unknown, or the fast engine that it names cannot be had.
         """
         if name not in ("auto", *self.names):
             raise no_engine(name, self.names)

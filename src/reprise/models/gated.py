@@ -25,7 +25,10 @@ class GatedLanguageModel(nn.Module):
 
     The paper's W_h^r is W_hr here, U_h^h is U_hh, b_h^c is b_hc, and so on.
 
-    `mapping` is "f" (5) or "f_mod" (16). Raises ValueError for K outside 1 .. V.
+    `mapping` is "f" (5) or "f_mod" (16).
+
+    Raises:
+        ValueError: K is not in 1 .. V.
     """
 
     gates: tuple[str, ...] = ()  # logistic gates, in the order of the equations

@@ -83,7 +83,11 @@ class Lexicon:
 
     @classmethod
     def of(cls, corpus: Corpus) -> Lexicon:
-        """Return the lexicon of a corpus. Raises UserError where it has no tags."""
+        """Return the lexicon of a corpus.
+
+        Raises:
+            UserError: It has no tags.
+        """
         if "tag_indptr" not in corpus.extra or "tags" not in corpus.facts:
             raise UserError(f"corpus {corpus.name}: has no tags; choose a treebank or synthetic-tags")
         tags, extra = corpus.facts["tags"], corpus.extra
@@ -104,10 +108,13 @@ class Lexicon:
     def features(self, source: str, top_types: int, word_identity: bool) -> Features:
         """Return the features of all types, known from `source`: the entire "corpus" (as in the paper) or "train".
 
-        M = `top_types` most frequent types of the source have a feature of their own, the others share @notTop;
-        without `word_identity` there is no TOPFORM feature at all, and types are told apart by their tags alone. From
-        "train", a type that the training text does not hold has no tag: all that is known of it is @notTop, or, where M
-        exceeds the types of that text, a TOPFORM of its own. Raises UserError where M exceeds V.
+        M = `top_types` most frequent types of the source have a feature of their own, the others share @notTop; without
+        `word_identity` there is no TOPFORM feature at all, and types are told apart by their tags alone. From "train",
+        a type that the training text does not hold has no tag: all that is known of it is @notTop, or, where M exceeds
+        the types of that text, a TOPFORM of its own.
+
+        Raises:
+            UserError: M exceeds V.
         """
         V, M = len(self), top_types
         if not 0 <= M <= V:

@@ -25,7 +25,10 @@ class RNTN(nn.Module):
 
     `mapping` is "f" (5) or "f_mod" (16). `bias` is "matrix" for a bias b_h^k beside every matrix (4) or "shared" for
     one b_h (1, 3); Table 1 counts the former, for the RNTN as well. `h_0` is the value of all components of the state
-    before a sentence, which the paper does not state. Raises ValueError for K outside 1 .. V.
+    before a sentence, which the paper does not state.
+
+    Raises:
+        ValueError: K is not in 1 .. V.
     """
 
     def __init__(

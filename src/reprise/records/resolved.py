@@ -120,7 +120,9 @@ class Resolved:
 def read_resolved(path: Path | str) -> Resolved:
     """Read the resolved configuration that the graph (or `reprise resolve`) wrote to `path`.
 
-    Raises `UserError` where there is none or it is damaged, `OSError` where it cannot be read.
+    Raises:
+        UserError: There is none, or it is damaged.
+        OSError: It cannot be read.
     """
     remedy = "run `python -m reprise resolve` to write it anew"
     try:

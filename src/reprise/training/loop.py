@@ -72,11 +72,19 @@ class Job:
 
 
 def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Train replicas of one experiment (or run a check) and write their records, which are returned.
+    """Train replicas of one experiment, or run a check, from their checkpoints on; write their records.
 
-    Goes on from checkpoints. Those that `trains_in_stack` train together, in one checkpoint; others one after another.
-    Of several, those that other processes train are left out. Raises `Interrupted` after SIGTERM or SIGINT, the state
-    saved; `Held` where other processes train all of them; `UserError` where one needs more memory than there is.
+    Args:
+        jobs: The replicas. They train together, with one checkpoint, where `trains_in_stack` says so; else one after
+            another. Those that other processes train are left out.
+
+    Returns:
+        The records of the replicas that were not left out, in the order of the jobs.
+
+    Raises:
+        Interrupted: A signal or the watch stopped the training, and its state is saved.
+        Held: Other processes train all of the replicas.
+        UserError: A replica needs more memory than the machine has, or the user's model file failed.
     """
     first = jobs[0]
     with ExitStack() as held:

@@ -23,8 +23,10 @@ def prepare(raw: Path, options: Values) -> Corpus:
     """Return the `parallel_corpus` of `raw/{train,val,test_2016_flickr}.{fr,en}.gz`: source French, target English.
 
     Options: the first `pairs` of the training text, whether texts are set in lower case, how often a word has to stand
-    in them (`minimum_count`) to be in the vocabulary. Fact `lines`: how many the files have. Raises UserError for
-    more `pairs` than there are, and files that are missing, damaged or do not fit together.
+    in them (`minimum_count`) to be in the vocabulary. Fact `lines`: how many the files have.
+
+    Raises:
+        UserError: The files have fewer than `pairs`, are missing or damaged, or do not fit together.
     """
     lines = {split: _aligned(raw, name) for split, name in FILES.items()}
     aligned, wanted = len(lines["train"]), options["pairs"]

@@ -18,8 +18,10 @@ def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of sentences of `markov` of at most `most_words` words, and of their `translation`.
 
     Validation and test have a tenth of the training sentences. A target follows from its source, so that the best model
-    loses nothing. The texts are also written to `raw/synthetic-pairs.<split>.{source,target}.txt` for readers. Raises
-    UserError where too few sentences are that short.
+    loses nothing. The texts are also written to `raw/synthetic-pairs.<split>.{source,target}.txt` for readers.
+
+    Raises:
+        UserError: Too few sentences are that short.
     """
     chain, most = make_chain(options["vocabulary_size"], options["seed"]), options["most_words"]
     pairs = {}

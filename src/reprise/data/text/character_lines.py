@@ -49,8 +49,10 @@ def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
     """Assign lines to folds, (folds, lines) uint8 of TRAIN, VALID and TEST: every line is tested in one fold.
 
     The lines are put in a random order and cut into `folds` parts whose sizes differ by one at most; fold k is tested
-    on part k. A tenth of its other lines, drawn anew for each fold, is for validation. Raises UserError where there
-    are too few lines for that.
+    on part k. A tenth of its other lines, drawn anew for each fold, is for validation.
+
+    Raises:
+        UserError: There are too few lines.
     """
     if folds < 2 or lines < 10 * folds:
         raise UserError(
@@ -70,7 +72,10 @@ def corpus_of(name: str, text: Iterable[str], options: Values) -> Corpus:
 
     Options: `tokens`, "characters" (27) or "bigrams" (703 symbols, all that are possible); `folds`; `fold_seed`. The
     lines and their folds are the same under either kind of tokens. Facts, among others: the median length of a line in
-    characters and in bigrams, and the share of words longer than 13 letters. Raises UserError for too little text.
+    characters and in bigrams, and the share of words longer than 13 letters.
+
+    Raises:
+        UserError: There is too little text.
     """
     normal = normalise(text)
     lines = [line for line in normal if line]

@@ -11,7 +11,10 @@ def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of `raw/ptb.{train,valid,test}.txt`; `</s>` ends every sentence and is counted.
 
     The vocabulary is that of the training text; the other two have no word outside it. Facts: those of `word_corpus`
-    and unk_share. Raises UserError for missing files, or words outside the vocabulary.
+    and unk_share.
+
+    Raises:
+        UserError: A file is missing, or has words outside the vocabulary.
     """
     paths = {split: raw / f"ptb.{split}.txt" for split in SPLITS}
     corpus = word_corpus("ptb", {split: read_sentences(path) for split, path in paths.items()}, paths)

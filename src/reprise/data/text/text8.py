@@ -25,12 +25,13 @@ _CHUNK = 1 << 22  # bytes split into words at a time: text8's 17 million would t
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of `raw/text8`, cut by bytes 90/5/5 at the next word boundary.
 
-    Each split is one stretch without `</s>` (facts["boundaries"] = "none"): a model reads
-    tokens[:-1] and predicts tokens[1:], so the first word of a split is not predicted.
-    Options: `vocabulary_rule`, one of train-at-least-N, all-at-least-N (counted over all three
-    parts), train-more-than-N, with N = `minimum_count`, or top-N, the N most frequent words of
-    the training part. `<unk>` is a word of the vocabulary in every case.
-    Raises UserError for a missing file, or options that contradict each other.
+    Each split is one stretch without `</s>` (facts["boundaries"] = "none"): a model reads tokens[:-1] and predicts
+    tokens[1:], so the first word of a split is not predicted. Options: `vocabulary_rule`, one of train-at-least-N,
+    all-at-least-N (counted over all three parts), train-more-than-N, with N = `minimum_count`, or top-N, the N most
+    frequent words of the training part. `<unk>` is a word of the vocabulary in every case.
+
+    Raises:
+        UserError: The file is missing, or options contradict each other.
     """
     rule, least = options["vocabulary_rule"], options["minimum_count"]
     kind, _, number = rule.rpartition("-")

@@ -29,7 +29,8 @@ def corpus_of(
     * kinds.<split> (n,) int32: the number of its kind in `KINDS`, by the words as they are spelt, before `<unk>`;
     * labels.<split> (sentences,) int32: 1 where the tag `label` occurs in the sentence, else 0.
 
-    Raises UserError for a split without a sentence, a sentence without a word, and a label that no sentence has.
+    Raises:
+        UserError: A split has no sentence, a sentence no word, or no sentence the label.
     """
     for split, sentences in splits.items():
         if not sentences or not all(sentences):

@@ -49,7 +49,8 @@ def prepare(raw: Path, options: Values) -> Corpus:
       numbers of facts["tags"], in the entire corpus; train_tag_indptr, train_tag_indices: in the split train alone;
     * agreement_*: the minimal pairs that `reprise.data.treebank.agreement` describes.
 
-    Raises UserError for options that make no sense, and files that are missing, ambiguous or no CoNLL-U.
+    Raises:
+        UserError: Options make no sense, or a file is missing, ambiguous or no CoNLL-U.
     """
     parts = {split: read_treebank(treebank_file(raw, part), NIL) for split, part in PARTS.items()}
     every = [sentence for part in parts.values() for sentence in part.sentences]
@@ -149,7 +150,8 @@ def _tags_of_types(rows: Iterable[Row], ids: Mapping[str, int], tags: Sequence[s
 def treebank_file(raw: Path, part: str) -> Path:
     """Return the one file of a part: treebanks and releases name theirs differently (fr-ud-dev, fr_gsd-ud-dev).
 
-    Raises UserError where there is none, or more than one.
+    Raises:
+        UserError: There is none, or more than one.
     """
     files = sorted(p for p in raw.glob(f"*-ud-{part}.*") if p.name.endswith((".conllu", ".conllu.gz")))
     if not files:

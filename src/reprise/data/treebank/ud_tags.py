@@ -24,7 +24,8 @@ def prepare(raw: Path, options: Values) -> Corpus:
     training has fewer than `minimum_count` times become `<unk>`; the last `validation_sentences` of the training part
     are the split valid. Splits train, valid, test.
 
-    Raises UserError for options that make no sense, and files that are missing, ambiguous or no CoNLL-U.
+    Raises:
+        UserError: Options make no sense, or a file is missing, ambiguous or no CoNLL-U.
     """
     training, test, dev = (
         read_treebank(treebank_file(raw, part), UNKNOWN).sentences for part in ("train", "test", "dev")

@@ -40,7 +40,11 @@ def terms(m: SymbolModel) -> dict[str, Tensor]:
 
 
 class FusedEngine:
-    """For float32 on the CPU. Raises NoCompiler where it cannot be compiled."""
+    """For float32 on the CPU.
+
+    Raises:
+        NoCompiler: The C++ source cannot be compiled.
+    """
 
     name = "fused"
 

@@ -64,7 +64,11 @@ def kept(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 class FusedEngine:
-    """For float32 on a CPU; see `ReferenceEngine`. Raises NoCompiler where it cannot be compiled."""
+    """For float32 on a CPU; see `ReferenceEngine`.
+
+    Raises:
+        NoCompiler: The C++ source cannot be compiled.
+    """
 
     name = "fused"
 

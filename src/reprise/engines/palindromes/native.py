@@ -16,7 +16,8 @@ FUNCTIONS = {"sequence": "piii", "sequence_free": "-p", "sequence_forward": "-pp
 class FusedEngine:
     """The recurrence in C++, in float32 on the CPU; the output layer stays torch's.
 
-    Raises NoCompiler where it cannot be compiled.
+    Raises:
+        NoCompiler: The C++ source cannot be compiled.
     """
 
     name = "fused"
