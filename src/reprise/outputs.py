@@ -43,8 +43,14 @@ class Outputs:
             kind: "figures" or "tables".
             suffixes: The formats, for example "svg".
         """
-        keys = getattr(self.project.papers[paper], kind)
+        keys = self.drawn(paper) if kind == "figures" else self.project.papers[paper].tables
         return [f"{self.folder}/{kind}/{paper}-{key}.{suffix}" for key in keys for suffix in suffixes]
+
+    def drawn(self, paper: str) -> list[str]:
+        """Return the names of a paper's figures of which the tier has an experiment; the others stay undrawn."""
+        entry, tier = self.project.papers[paper], self.project.config.tier
+        cited = {key for e in entry.experiments.values() if tier in e.tiers for key in e.cited_by}
+        return [key for key in entry.figures if key in cited]
 
     def figures(self) -> list[str]:
         """Return the files of all figures."""
@@ -67,8 +73,9 @@ class Outputs:
             paper: The paper's name.
         """
         entry = self.project.papers[paper]
-        for kind, suffix in (("figure", "svg"), ("table", "html")):
-            for key, display in getattr(entry, f"{kind}s").items():
+        figures = {key: entry.figures[key] for key in self.drawn(paper)}
+        for kind, suffix, displays in (("figure", "svg", figures), ("table", "html", entry.tables)):
+            for key, display in displays.items():
                 # Snakemake makes the category the name of a link, which a colon would end.
                 yield (
                     f"{self.folder}/{kind}s/{paper}-{key}.{suffix}",

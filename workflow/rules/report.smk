@@ -78,7 +78,7 @@ for paper, entry in PLAN.project.papers.items():
             **resources_of("report"),
         params:
             tier=TIER,
-            names=[f"{paper}-{key}" for key in (*entry.figures, *entry.tables)],
+            names=[f"{paper}-{key}" for key in (*OUTPUTS.drawn(paper), *entry.tables)],
         message:
             f"drawing the figures and writing the tables of {paper}"
         shell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from reprise.report.parts.tables import Table
+
+_LOG = logging.getLogger(__name__)
 
 
 def find_function(kind: str, name: str) -> Callable[..., Any]:
@@ -53,14 +56,29 @@ def render(project: Project, contexts: Mapping[str, Context], names: Collection[
 
 
 def write_display(context: Context, entry: Entry, folder: Path) -> list[Path]:
-    """Draws a figure, or writes a table, to figures/ or tables/ in `folder`; returns its files."""
+    """Draw a figure, or write a table, to figures/ or tables/ in `folder`.
+
+    Returns:
+        Its files; none of a figure of which nothing has run, whose earlier files go.
+    """
     stem = folder / entry.kind / entry.name
     if entry.kind == "tables":
         return tables.write(make_table(context, entry), stem, entry.display.title, entry.display.caption)
     # Here, since seaborn takes longer to import than a table to write.
     from reprise.report.parts import style
 
+    if absence := find_absence(context, entry):
+        _LOG.info("%s: %s, so there is nothing to draw", entry.name, absence)
+        for kind in style.FORMATS:
+            stem.with_name(f"{stem.name}.{kind}").unlink(missing_ok=True)
+        return []
     return style.save(draw(context, entry), stem)
+
+
+def find_absence(context: Context, entry: Entry) -> str:
+    """Say why a figure or table of experiments has nothing to show: "not trained yet"; "" where it has."""
+    status = context.total(context.cited_by(entry.id)) if context.of_experiments(entry.id) else None
+    return status.absence if status and not status.run else ""
 
 
 def make_table(context: Context, entry: Entry) -> Table:
@@ -72,11 +90,8 @@ def make_table(context: Context, entry: Entry) -> Table:
 
 
 def draw(context: Context, entry: Entry) -> Figure:
-    """A figure; where none of its replicas has run, a frame that says so."""
+    """Draw a figure of which a replica has run."""
     from reprise.report.parts import style
 
-    function, names = find_function(entry.kind, entry.display.function), context.cited_by(entry.id)
     with style.applied():
-        if not context.total(names).run:
-            return style.absent(context, entry.id, names)
-        return function(context, entry.id, entry.options())
+        return find_function(entry.kind, entry.display.function)(context, entry.id, entry.options())

@@ -86,13 +86,22 @@ def test_a_diverged_replica_is_counted_and_drawn_to_its_end(tmp_path):
     assert sum(line.get_marker() == "X" for line in below.lines) == 3
 
 
-def test_a_figure_without_data_is_an_empty_frame_that_says_so(tmp_path):
+def test_a_figure_of_which_nothing_has_run_is_not_drawn_and_an_earlier_one_goes(tmp_path):
     entry = entries(project().papers)["palindromes-figure-1"]
-    empty = render.draw(make_context(tmp_path, metrics=[], curves=[]), entry)
-    # Of the quick tier all are trained on another text than the paper's.
-    other = sweep(tmp_path, {"s-rnn-100": 30.0}, "quick")
-    for figure, says in ((empty, "not trained yet"), (other, "another corpus")):
-        assert any(says in text.get_text() for axes in figure.axes for text in axes.texts)
+    drawn = render.write_display(make_context(tmp_path), entry, tmp_path)
+    assert {path.suffix for path in drawn} == {".svg", ".png", ".pdf"}
+    assert all(path.is_file() for path in drawn)
+    (tmp_path / "empty").mkdir()
+    empty = make_context(tmp_path / "empty", metrics=[], curves=[])
+    assert render.write_display(empty, entry, tmp_path) == []
+    assert not any(path.exists() for path in drawn)
+    assert render.find_absence(empty, entry) == "not trained yet"
+
+
+def test_a_figure_of_another_text_than_the_papers_says_so(tmp_path):
+    """Of the quick tier all are trained on another text."""
+    figure = sweep(tmp_path, {"s-rnn-100": 30.0}, "quick")
+    assert any("another corpus" in text.get_text() for axes in figure.axes for text in axes.texts)
 
 
 def test_the_line_breaks_where_a_k_was_not_run_and_each_seed_and_printed_number_is_drawn(tmp_path):

@@ -42,7 +42,7 @@ from reprise.report.parts.summary import Document, summarise
 from reprise.report.parts.templates import environment, note_lines
 from reprise.report.parts.verdicts import outcomes, rule, setting_words
 from reprise.report.parts.words import PROTOCOLS
-from reprise.report.render import make_table
+from reprise.report.render import find_absence, make_table
 
 TIERS = {
     FULL: "the papers' own protocol",
@@ -152,6 +152,7 @@ def _blocks(
         address = f"{name}/{tier}"
         part = {"tier": tier, "address": address, "ran": len(ran), "of": len(every), "paper": name}
         part["own"] = [d for d in made if d["entry"].display.function not in _ASIDE]
+        part["absent"] = [(e, a) for e in entries({name: paper}).values() if (a := find_absence(context, e))]
         part["aside"] = [d for d in made if d["entry"].display.function in _ASIDE]
         parts.append(part)
         if parts[1:]:  # the fullest tier stands open in the document's section
@@ -257,9 +258,7 @@ def _with_runs(paper: Paper, states: Mapping[str, str]) -> list[str]:
 
 def _display(context: Context, entry: Entry, folder: Path) -> dict[str, Any] | None:
     """Make a figure or table; None where its file is missing or no experiment of it was run."""
-    if entry.display.function == "shared.claims":
-        return None
-    if context.of_experiments(entry.id) and not context.total(context.cited_by(entry.id)).run:
+    if entry.display.function == "shared.claims" or find_absence(context, entry):
         return None
     figure = entry.kind == "figures"
     file = folder / entry.kind / f"{entry.name}.{'svg' if figure else 'csv'}"

@@ -57,6 +57,7 @@ WIDTH = 7.2
 """Inches: the width of a page's text."""
 
 # Only what the drawing itself decides may be in a file: no date, no version, no random identifiers.
+FORMATS = ("svg", "png", "pdf")
 _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
@@ -74,7 +75,7 @@ def applied() -> Iterator[None]:
 
 def save(figure: Figure, stem: Path) -> list[Path]:
     """Writes `stem`.svg, .png and .pdf, each whole or not at all; returns their paths."""
-    files = {stem.parent / f"{stem.name}.{kind}": kind for kind in _METADATA}
+    files = {stem.parent / f"{stem.name}.{kind}": kind for kind in FORMATS}
     for path, kind in files.items():
         content = io.BytesIO()
         with applied():
