@@ -150,6 +150,10 @@ class Erratum(Strict):
     source: str = Field(description="how that is known")
 
 
+ANY = "any"
+"""The key of a setting's words that stand for all of its values."""
+
+
 class Paper(Strict):
     paper: Id
     document: Annotated[str, StringConstraints(pattern=r"^[0-9]{3}$")]
@@ -168,6 +172,9 @@ class Paper(Strict):
     errata: list[Erratum] = []
     claims: dict[str, Claim] = {}
     arithmetic: dict[Id, Arithmetic] = {}
+    wording: dict[str, dict[str, str]] = Field(
+        {}, description="what tables call a setting, by its name and value; `any`: whatever the value, which is {}"
+    )
 
     def choices(self) -> Iterator[tuple[str, str, Alternative]]:
         """All alternatives: assumption, name, and the choice itself."""

@@ -2,6 +2,8 @@
 
 import re
 
+from reprise.catalogue.prompts import PROMPTS
+
 _SPLITS = {
     "all": "",
     "argmax": "argmax texts",
@@ -12,15 +14,17 @@ _SPLITS = {
     "train": "training",
     "valid": "validation",
 }
-PROMPTS = {
-    "bird": "“Mas vale pajaro …”",
-    "hamlet": "“To be, or not to be …”",
-    "hansel": "“Hansel and Gr”",
-    "history": "“History will be kind …”",
-    "operator": "“Let T be a bounded …”",
-    "operator-blank": "“Let T be a bounded …” and a blank",
-}
-"""The prompts of document 002, Tables 3 and 4, by the splits of what is written after them."""
+_SHORT = 20
+"""Characters of a prompt by which it is named."""
+
+
+def quote_prompt(name: str) -> str:
+    """Quote the beginning of a prompt: "“To be, or not to be …”"."""
+    prompt, end = PROMPTS[name.removesuffix("-blank")], " and a blank" if name.endswith("-blank") else ""
+    short = f"{prompt[: _SHORT + 1].rpartition(' ')[0].rstrip(',')} …" if len(prompt) > _SHORT else prompt
+    return f"“{short}”{end}"
+
+
 _METRICS = {
     "above_shuffled": "share of {split} sentences more probable than with their words in a random order",
     "agreement": "share of agreements judged right on {split}",
@@ -57,7 +61,7 @@ _DISTANT = re.compile(r"(?P<metric>.+)_at_(?P<distance>\d+)")
 
 def split_words(split: str) -> str:
     """Name a split: "validation"."""
-    return PROMPTS.get(split) or _SPLITS.get(split, split)
+    return quote_prompt(split) if split in PROMPTS else _SPLITS.get(split, split)
 
 
 def plain(metric: str) -> str:

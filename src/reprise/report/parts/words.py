@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from reprise.config.schema import ANY, Paper
 from reprise.records.resolved import FULL
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.reductions import changes
@@ -10,31 +11,6 @@ from reprise.report.parts.rounding import listed, plural
 
 PROTOCOLS = {FULL: "Full protocol", "reduced": "Reduced budget", "quick": "Quick run"}
 """What a reader calls the tiers."""
-_SETTINGS = {
-    ("background", "none"): "no background b",
-    ("background", "corpus"): "b of the entire corpus",
-    ("background", "train"): "b of the training part",
-    ("features_from", "corpus"): "features of the entire corpus",
-    ("features_from", "train"): "features of the training part",
-    ("input", "one-hot"): "one-hot input",
-    ("input", "features"): "feature input",
-    ("output", "softmax"): "a softmax output",
-    ("output", "log-linear"): "a log-linear output",
-    ("word_identity", False): "no feature of a word's own",
-    ("word_identity", True): "a feature of its own for each frequent word",
-    ("accounting", "surface"): "words and ranges of multi-word tokens alone",
-    ("accounting", "words"): "words alone",
-    ("validation", "random"): "drawn at random",
-    ("scheme", "streams"): "streams whose state is carried from window to window",
-    ("boundary", "text"): "contexts reach into the sentence before",
-    ("lower_layer", "own"): "each direction reads its own below",
-}
-_NUMBERS = {
-    "embedding_size": "embeddings of size {}",
-    "hidden_size": "states of size {}",
-    "top_types": "M = {}",
-    "batch_size": "{} windows in a step",
-}
 
 
 def sentence(text: str) -> str:
@@ -50,20 +26,21 @@ def cut(text: str, width: int) -> str:
     return f"{text[: width - 1].rpartition(' ')[0].rstrip(',;: ')} …"
 
 
-def setting(name: str, value: Any) -> str:
-    """A setting in words ("one-hot input"); its name, without underscores, and value where there are none for it."""
-    said = _SETTINGS.get((name, value), f"{name.replace('_', ' ')}: {value}")
-    return _NUMBERS[name].format(value) if name in _NUMBERS else said
+def setting(paper: Paper, name: str, value: Any) -> str:
+    """Put a setting in the words of its paper: "one-hot input"; without any, its name and value."""
+    stated = paper.wording.get(name, {})
+    return stated.get(str(value).lower(), stated.get(ANY, f"{name.replace('_', ' ')}: {{}}")).format(value)
 
 
-def instead(name: str, value: Any, other: Any) -> str:
+def instead(paper: Paper, name: str, value: Any, other: Any) -> str:
     """ "one-hot input instead of feature input"."""
-    return f"{setting(name, value)} instead of {other if name in _NUMBERS else setting(name, other)}"
+    in_words = other if ANY in paper.wording.get(name, {}) else setting(paper, name, other)
+    return f"{setting(paper, name, value)} instead of {in_words}"
 
 
-def settings(chosen: Mapping[str, Any]) -> str:
+def settings(paper: Paper, chosen: Mapping[str, Any]) -> str:
     """ "one-hot input; states of size 9": the settings of an alternative in words, in its order."""
-    return "; ".join(setting(name, value) for name, value in chosen.items())
+    return "; ".join(setting(paper, name, value) for name, value in chosen.items())
 
 
 def counted(status: Status) -> dict[str, Any]:

@@ -11,22 +11,13 @@ import torch
 from torch import Tensor
 
 from reprise import counters
+from reprise.catalogue.prompts import PROMPTS
 from reprise.data.corpus import Corpus
 from reprise.evaluation.sampling import continuations, log_probabilities, next_symbol_entropy
 from reprise.evaluation.text_measures import Words, measure
 from reprise.models.deep_lstm import DeepLSTM
 from reprise.records.record import metric
 
-PROMPTS = {
-    "hamlet": "To be, or not to be, that is the question: Whether ",
-    "history": "History will be kind to me for I intend to ",
-    "hansel": "Hansel and Gr",
-    # The author's code ends it with the full stop; the document's print leaves open whether a blank follows.
-    "operator": "Let T be a bounded linear operator in V, a vector space.",
-    "operator-blank": "Let T be a bounded linear operator in V, a vector space. ",
-    "bird": "Mas vale pajaro en mano que ver un ciento v",
-}
-"""Tables 3 and 4. Symbols that a book does not have are left out, as the author's code leaves them out."""
 DECODERS = ("sample", "argmax")
 _FIRST, _DRAWS, _FINAL, _COMPLETIONS, _EXCERPTS = range(11, 16)  # streams of random numbers
 _EXPECTED = ("hansel", "etel")  # "Gr" is to become "Gretel"

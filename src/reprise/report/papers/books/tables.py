@@ -14,16 +14,16 @@ from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, all_values, count, text
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context
-from reprise.report.parts.names import PROMPTS
+from reprise.report.parts.names import quote_prompt
 from reprise.report.parts.rounding import fixed, integer, least_of, significant, spread
 from reprise.report.parts.spreads import INTERVAL, Measured, measured_by, noted
 from reprise.report.parts.tables import Column, Table
 
 ORIGINAL_CURVES = "uva_text_loss_curves.csv"
 _PROMPTS = {"book": "in excerpts of the file", "sample": "after a random character"}
-_PROMPTS |= {name: f"after {PROMPTS[name]}" for name in ("hamlet", "history", "hansel", "operator", "bird")}
+_PROMPTS |= {name: f"after {quote_prompt(name)}" for name in ("hamlet", "history", "hansel", "operator", "bird")}
 EXPECTED = [
-    ("hansel", "expected_log_probability", "P of “etel” after “Hansel and Gr”"),
+    ("hansel", "expected_log_probability", f"P of “etel” after {quote_prompt('hansel')}"),
     ("hansel", "expected_rank", "rank of “e” there"),
     ("operator", "blank_probability", "P of a blank after “… a vector space.”"),
     ("operator-blank", "capital_probability", "P of a capital after that blank"),

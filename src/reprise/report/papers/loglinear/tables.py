@@ -267,7 +267,7 @@ def _differences(context: Context, name: str, other: str) -> list[str]:
     )
     plain = any((of["input"], of["output"]) == ("one-hot", "softmax") for of in (mine, theirs))
     both = [key for key in mine if key in theirs and not (plain and key in _OF_FEATURES)]
-    return [instead(key, mine[key], theirs[key]) for key in both if mine[key] != theirs[key]]
+    return [instead(context.paper, key, mine[key], theirs[key]) for key in both if mine[key] != theirs[key]]
 
 
 def _above(context: Context, name: str, other: str, metric: str) -> float | None:

@@ -96,4 +96,4 @@ def with_variants(context: Context, names: list[str], waiting: bool = False) -> 
         for e in context.experiments:
             if e.assumption and e.base == name and (waiting or context.status(e.experiment).run):
                 choice = context.paper.assumptions[e.assumption].alternatives[e.alternative]
-                yield e.experiment, f"{title} ({settings(choice.settings)})"
+                yield e.experiment, f"{title} ({settings(context.paper, choice.settings)})"

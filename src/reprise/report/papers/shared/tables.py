@@ -275,7 +275,7 @@ def _rows(
             said = "; ".join(f"{plain(other)} in place of {plain(metric)}" for metric, other in choice.metrics.items())
             yield under | {"absence": "the same records", "settings": said}
         for name in choice.experiments:
-            changed = settings(choice.changes(name))
+            changed = settings(context.paper, choice.changes(name))
             compared = _compared(context, name, outcome.suffix, numbers)
             yield under | compared | {"settings": changed, "again": changed == before}
             before = changed
