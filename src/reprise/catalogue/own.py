@@ -44,14 +44,14 @@ def load_own(path: str) -> Any:
     return getattr(content, name)
 
 
-def arguments_of(function: Callable[..., Any], *given: str) -> dict[str, inspect.Parameter]:
-    """The arguments of a constructor or function that are options: all but those that are `given` to it."""
+def arguments_of(function: Callable[..., Any], *passed: str) -> dict[str, inspect.Parameter]:
+    """Look up the arguments of a constructor or function that are options: all but those that Reprise has `passed`."""
     parameters = inspect.signature(function, eval_str=True).parameters
-    return {name: value for name, value in parameters.items() if name not in given}
+    return {name: value for name, value in parameters.items() if name not in passed}
 
 
 def digest_of(path: str) -> dict[str, str]:
-    """SHA-256 of the file that "module:name" is in, by the file's path from the project folder."""
+    """Compute the SHA-256 of the file that "module:name" is in, by the file's path from the project folder."""
     load_own(path)
     file = Path(str(sys.modules[path.partition(":")[0]].__file__))
     shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else Path(file.name)

@@ -16,11 +16,11 @@ _PLACEHOLDER = "PACKAGE"
 def snakefile_command(given: argparse.Namespace) -> None:
     """Print where the workflow is, for `module reprise: snakefile: …` in a Snakefile of your own."""
     installed = Path(sysconfig.get_path("data"), "share/reprise")
-    places = [root / "workflow/Snakefile" for root in (CLONE, installed)]
-    there = next((path for path in places if path.is_file()), None)
-    if there is None:
-        raise UserError(f"{places[-1]}: no such file; install reprise again")
-    print(there)
+    paths = [root / "workflow/Snakefile" for root in (CLONE, installed)]
+    existing = next((path for path in paths if path.is_file()), None)
+    if existing is None:
+        raise UserError(f"{paths[-1]}: no such file; install reprise again")
+    print(existing)
 
 
 def new_command(given: argparse.Namespace) -> None:

@@ -124,7 +124,8 @@ def check_measured(experiment: Experiment, metric: str, split: str, where: str) 
     if measures is None or (metric, split) == ("parameters", "model"):
         return
     if not measures.knows(metric):
-        require_known(metric, measures.names, f"{where}.metric", f"metric of the protocol {protocol} is called")
+        alike = [name for name in measures.names if ("@" in name) == ("@" in metric)]
+        require_known(metric, alike, f"{where}.metric", f"metric of the protocol {protocol} is called")
     require_known(split, measures.splits, f"{where}.split", "split")
 
 

@@ -9,6 +9,7 @@ from reprise.catalogue.displays import FUNCTIONS, KINDS, Draws
 from reprise.catalogue.options.displays import display_options
 from reprise.catalogue.options.own import own_options
 from reprise.catalogue.own import is_own, load_own
+from reprise.config.claim_checks import check_measured
 from reprise.config.mistakes import complete
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
@@ -64,7 +65,7 @@ def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry
 def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
     """Raises `UserError` at the first figure or table that could not be made, before anything is trained for it."""
     for entry in entries(papers, root).values():
-        entry.options()
+        options = entry.options()
         function, experiments = entry.display.function, papers[entry.paper].experiments
         cited = {name: e for name, e in experiments.items() if entry.id in e.cited_by}
         draws = FUNCTIONS[entry.kind].get(function, Draws())
@@ -78,6 +79,8 @@ def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
                     f"{entry.where}.function: {function} draws {wanted}, which '{name}' is not; name another function, "
                     f"or take {entry.id} out of the cited_by of '{name}'"
                 )
+            if options.keys() >= {"metric", "split"}:
+                check_measured(experiment, options["metric"], options["split"], f"{entry.where}.options")
         if draws.alone and len(cited) > 1:
             raise UserError(f"{entry.where}.function: {function} draws one experiment, not {', '.join(cited)}")
 

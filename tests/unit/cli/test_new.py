@@ -84,6 +84,9 @@ def test_options_of_ones_own_are_the_annotated_arguments_and_defaults_are_not_ha
         ("model:SCRN", "models:SCRN", ""),
         ("protocol: language-model", "protocol: batched-sgd", ""),
         ("settings: {learning_rate: 4.0}", "settings: {learning_rat: 4.0}", "settings.learning_rat"),
+        ("options: {metric: perplexity", "options: {metric: perplexty", "figures.figure-1.options.metric"),
+        ("learning_rate: {value: 2.0", "learning_rate: {value: '2.0'", "is a word; remove the quotes"),
+        ("alpha: {value: 0.95", "alpha: {value: '0.95'", "is a word; remove the quotes"),
     ],
 )
 def test_a_mistake_is_one_line(project, old, new, key):

@@ -11,19 +11,19 @@ from reprise.catalogue.own import arguments_of
 from reprise.errors import UserError
 
 
-def own_options(path: str, function: Callable[..., Any], *given: str) -> type[Options]:
+def own_options(path: str, function: Callable[..., Any], *passed: str) -> type[Options]:
     """Make the class of options from a signature.
 
     Args:
         path: the import path, which becomes the name.
         function: a class, or a function, whose arguments are annotated.
-        *given: arguments that are no options: Reprise passes them itself.
+        *passed: arguments that are no options: Reprise passes them itself.
 
     Raises:
         UserError: for an argument without a type.
     """
     fields: dict[str, Any] = {}
-    for name, argument in arguments_of(function, *given).items():
+    for name, argument in arguments_of(function, *passed).items():
         if argument.kind in (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL) or argument.annotation is Parameter.empty:
             raise UserError(f"{path}: its argument '{name}' has no type; write one, e.g. '{name}: int'")
         fields[name] = argument.annotation, ... if argument.default is Parameter.empty else argument.default
