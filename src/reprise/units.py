@@ -18,6 +18,15 @@ def perplexity(nats_per_token: float) -> float:
         return math.inf
 
 
+_RATIO_SCALE = {"perplexity"}
+"""Metrics that are e to the power of a loss: replicas differ by factors."""
+
+
+def is_ratio_scale(metric: str) -> bool:
+    """Tell whether a metric is averaged and compared by its logarithm, as perplexities are; `metric` may have "@x"."""
+    return metric.partition("@")[0] in _RATIO_SCALE
+
+
 def bits(nats: float) -> float:
     """Convert nats to bits."""
     return nats / math.log(2)

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import geometric_mean, mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from reprise.config.project import CONFIG, Project, load_project
@@ -102,10 +102,20 @@ def numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str
     return {(row["metric"], row["split"]): (row["value"], row["unit"]) for row in numbers_of(record)}
 
 
-def spread(values: Sequence[float]) -> tuple[float, float | None]:
-    """Return mean and standard deviation over replicas; None for the deviation of one, or where one is infinite."""
-    varies = len(values) > 1 and all(map(math.isfinite, values))
-    return mean(values), stdev(values) if varies else None
+OF_LOGARITHM = " (log)"
+"""Stands after the SD of a logarithm."""
+
+
+def spread(values: Sequence[float], log: bool = False) -> tuple[float, float | None]:
+    """Return mean and SD over replicas; None for the SD of one, or where one is infinite.
+
+    Args:
+        values: A number a replica.
+        log: Whether both are of logarithms: a geometric mean, and the SD of the logarithm.
+    """
+    finite = len(values) > 1 and all(map(math.isfinite, values))
+    centre = geometric_mean(values) if log else mean(values)
+    return centre, stdev(map(math.log, values) if log else values) if finite else None
 
 
 def shown(value: float) -> str:

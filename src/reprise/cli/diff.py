@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.cli.common import console, numbers, shown, spread, table
+from reprise.cli.common import OF_LOGARITHM, console, numbers, shown, spread, table
 from reprise.errors import EXIT_FAILED
 from reprise.records.record import read_record
+from reprise.units import is_ratio_scale
 
 _ABSENT, _UNKNOWN = "-", "not recorded"
 _MADE_BY = {
@@ -93,16 +94,18 @@ def _compared(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[t
     ours, theirs = numbers(first), numbers(second)
     for key in dict.fromkeys([*ours, *theirs]):
         values = [one[key][0] for one in seeds.values() if key in one]
-        deviation = spread(values)[1] if values else None
+        log = is_ratio_scale(key[0])
+        deviation = spread(values, log)[1] if values else None
         if key not in ours or key not in theirs:
             cells = [shown(n[key][0]) if key in n else _ABSENT for n in (ours, theirs)]
             yield *key, *cells, "", "", "in one only"
         elif (a := ours[key][0]) != (b := theirs[key][0]):
             spread_text, verdict = "", "unknown: fewer than two replicas"
             if deviation is not None:
-                within = abs(a - b) <= t.ppf(0.975, len(values) - 1) * deviation * math.sqrt(2)
+                gap = abs(math.log(a) - math.log(b) if log else a - b)
+                within = gap <= t.ppf(0.975, len(values) - 1) * deviation * math.sqrt(2)
                 spread_text, verdict = (
-                    f"{shown(deviation)} (n = {len(values)})",
+                    f"{shown(deviation)}{OF_LOGARITHM if log else ''} (n = {len(values)})",
                     f"{'within' if within else 'beyond'} seeds",
                 )
             yield *key, shown(a), shown(b), f"{a - b:+.3g}", spread_text, verdict

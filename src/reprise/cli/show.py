@@ -7,6 +7,7 @@ from textwrap import wrap
 from typing import Any
 
 from reprise.cli.common import (
+    OF_LOGARITHM,
     console,
     find_experiment,
     not_in_tier,
@@ -25,6 +26,7 @@ from reprise.evidence.runs import load_runs
 from reprise.evidence.verdicts import JUDGED, NO_DATA
 from reprise.records.record import records_of
 from reprise.records.resolved import FULL, Resolved
+from reprise.units import is_ratio_scale
 
 _NEIGHBOURS = 5
 """Words that are listed of each."""
@@ -182,7 +184,8 @@ def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]
             measured.setdefault(key, []).append(number)
     for key in dict.fromkeys([*stated, *measured]):
         paper, ours = stated.get(key), measured.get(key, [])
-        center, deviation = spread([value for value, _ in ours]) if ours else (None, None)
+        log = is_ratio_scale(key[0])
+        center, deviation = spread([value for value, _ in ours], log) if ours else (None, None)
         printed = "" if paper is None or paper.value is None else f"{shown(paper.value)} {paper.unit or ''}".strip()
         if printed and ours and paper.unit not in (None, ours[0][1]):
             runs = load_runs(project, [experiment])[experiment.paper][experiment.experiment]
@@ -191,5 +194,6 @@ def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]
         if printed and other:
             printed += " (another text)"
         mean, sd = ("" if value is None else shown(value) for value in (center, deviation))
+        sd += OF_LOGARITHM if sd and log else ""
         unit = ours[0][1] if ours and ours[0][1] != "1" else ""
         yield *key, printed, mean, sd, str(len(ours)), unit

@@ -4,7 +4,8 @@ metrics.csv     a row a metric; a replica that diverged has one row without a va
                 the value is a mean over, and `counted` says of means over tokens which these are
 curves.csv.gz   the same keys plus axis and x; a row a point
 samples.jsonl   a line a text that a model wrote
-metrics.json    {paper: {experiment: {split.metric: {mean, std, n}}}}, for `dvc metrics`
+metrics.json    {paper: {experiment: {split.metric: {mean, std, n}}}}, for `dvc metrics`; of perplexities the
+                geometric mean and the SD of the logarithm, log_std
 """
 
 import csv
@@ -12,7 +13,6 @@ import gzip
 import io
 import json
 import math
-import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -23,10 +23,11 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.wording import fill_in
 from reprise.config.project import Project
 from reprise.evidence.numbers import numbers_of
+from reprise.evidence.statistics import mean, spread
 from reprise.files import as_csv_text, json_text, write_atomically
 from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
-from reprise.units import INFINITE
+from reprise.units import INFINITE, is_ratio_scale
 
 KEYS = ("paper", "experiment", "variant", "replica", "seed", "fold", "split", "metric", "value", "unit", "n")
 KEYS += ("parameters", "device", "engine", "seconds", "status", "config_hash")
@@ -136,8 +137,10 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
             groups.setdefault((row["paper"], name, f"{row['split']}.{row['metric']}"), []).append(row["value"])
     tree: dict[str, Any] = {}
     for (paper, experiment, metric), values in groups.items():
+        log = is_ratio_scale(metric.rpartition(".")[2])
         finite = all(map(math.isfinite, values))
-        std = statistics.stdev(values) if finite and len(values) > 1 else None
-        entry = {"mean": statistics.fmean(values) if finite else INFINITE, "std": std, "n": len(values)}
+        varied = spread(list(map(math.log, values)) if log else values) if finite else None
+        entry = {"mean": mean(values, log) if finite else INFINITE, "n": len(values)}
+        entry["log_std" if log else "std"] = varied.deviation if varied else None
         tree.setdefault(paper, {}).setdefault(experiment, {})[metric] = entry
     return tree

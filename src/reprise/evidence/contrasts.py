@@ -15,6 +15,7 @@ from reprise.config.claims import Claim, Comparison, Level, Margin, Mean, Side
 from reprise.config.claims import Term as ConfiguredTerm
 from reprise.evidence.runs import Quantity
 from reprise.evidence.statistics import slope_weights
+from reprise.units import is_ratio_scale
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _terms(side: Side, claim: Claim) -> list[tuple[float, Term]]:
 def _contrast(weights: Iterable[tuple[float, Term]], claim: Claim) -> Contrast:
     found = tuple(weights)
     absolute = claim.margin is not None and claim.margin.measure == "absolute"
-    return Contrast(found, log=not absolute and all(term.quantity[0] == "perplexity" for _, term in found))
+    return Contrast(found, log=not absolute and all(is_ratio_scale(term.quantity[0]) for _, term in found))
 
 
 def _difference(comparison: Comparison, claim: Claim) -> Contrast:

@@ -86,17 +86,13 @@ def compare(statement: Statement, table: Table) -> Compared | None:
     return Compared(
         statement,
         plain,
-        tuple(_mean(found.values(), statement.plain.log) for found in numbers),
+        tuple(mean(found.values(), statement.plain.log) for found in numbers),
         tests,
         _papers(statement.plain, table, printed=True),
         _papers(statement.plain, table),
         tuple(_papers(test, table) for test in statement.tests),
         _band(statement.plain, table),
     )
-
-
-def _mean(values: Collection[float], log: bool) -> float:
-    return math.exp(mean(map(math.log, values))) if log else mean(values)
 
 
 def _band(contrast: Contrast, table: Table) -> tuple[float, float] | None:

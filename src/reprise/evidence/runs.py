@@ -18,7 +18,7 @@ from reprise.evidence.numbers import different_translations, numbers_of
 from reprise.evidence.statistics import mean
 from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
-from reprise.units import convert
+from reprise.units import convert, is_ratio_scale
 
 T = TypeVar("T")
 Quantity = tuple[str, str]
@@ -159,9 +159,9 @@ class Runs:
         }
 
     def mean(self, quantity: Quantity, unit: str | None = None) -> float | None:
-        """The mean over finished replicas, perhaps in another unit (`Replica.value`); None where none has it."""
-        found = [r.value(quantity, unit) for r in self.finished if quantity in r.metrics]
-        return mean(found) if found else None
+        """Return the mean over finished replicas, perhaps in another unit (`Replica.value`); None where none has it."""
+        values = [r.value(quantity, unit) for r in self.finished if quantity in r.metrics]
+        return mean(values, is_ratio_scale(quantity[0])) if values else None
 
     @property
     def learns(self) -> bool:

@@ -61,10 +61,17 @@ class Estimate:
         return float(special.stdtr(self.freedom, -distance / self.error))
 
 
-def mean(values: Iterable[float]) -> float:
-    """The mean of one number or more; of equal ones it is that number, which the sum's rounding would miss."""
-    found = list(values)
-    return float(found[0]) if alike(found) else float(np.mean(found))
+def mean(values: Iterable[float], log: bool = False) -> float:
+    """Return the mean of one number or more; of equal ones it is that number, which the sum's rounding would miss.
+
+    Args:
+        values: The numbers.
+        log: Whether the mean is geometric, that of their logarithms.
+    """
+    numbers = list(values)
+    if alike(numbers):
+        return float(numbers[0])
+    return math.exp(float(np.mean(np.log(numbers)))) if log else float(np.mean(numbers))
 
 
 def alike(values: Sequence[float]) -> bool:

@@ -79,7 +79,16 @@ def test_an_infinite_perplexity_makes_the_mean_infinite(tmp_path):
     ]
     assert numbers == [math.e, math.inf, math.exp(2)]
     summary = json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]
-    assert summary["test.perplexity"] == {"mean": "infinite", "std": None, "n": 3}
+    assert summary["test.perplexity"] == {"mean": "infinite", "log_std": None, "n": 3}
+
+
+def test_the_mean_of_perplexities_is_geometric_and_its_deviation_that_of_the_logarithm(tmp_path):
+    one = experiment(replicas=2)
+    for replica, loss in enumerate((1.0, 2.0)):
+        leave(tmp_path, one, replica, loss)
+    collect([one], tmp_path, tmp_path / "out")
+    summary = json.loads((tmp_path / "out/metrics.json").read_text())["p"]["e"]
+    assert summary["test.perplexity"] == pytest.approx({"mean": math.exp(1.5), "log_std": math.sqrt(0.5), "n": 2})
     assert summary["test.cross_entropy"]["mean"] == pytest.approx(803 / 3)
     # Claims take such a replica for a diverged one.
     records = [read_record(tmp_path / one.record_path(replica), one, replica) for replica in range(3)]

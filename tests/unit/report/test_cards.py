@@ -22,7 +22,10 @@ def test_a_card_names_its_metrics_and_gives_the_interval_of_their_means(tmp_path
     ]
     context = make_context(tmp_path, "rrntn", metrics=more)
     found = card(context, "s-rnn-100")
-    assert found["test perplexity"] == "141 ± 13"
+    # The mean of 140 and 142 and its interval, of their logarithms.
+    middle, reach = (math.log(140) + math.log(142)) / 2, 12.7062 * math.log(142 / 140) / 2
+    ends = (f"{math.exp(middle + sign * reach):.0f}" for sign in (-1, 1))
+    assert found["test perplexity"] == f"{math.exp(middle):.0f} ({'–'.join(ends)})"
     assert found["test cross-entropy"] == f"4.949 ± {12.7062 * (losses[1] - losses[0]) / 2:.3f}"
     # Counted, and the same in every replica.
     assert found["vocabulary"] == "10,000"

@@ -45,8 +45,24 @@ def test_an_infinite_perplexity_is_no_missing_one(tmp_path, nats):
     metrics = [metric("rrntn/s-rnn-100", i, "cross_entropy", x, "test", "nats/token") for i, x in enumerate(nats)]
     context = make_context(tmp_path, "rrntn", metrics=metrics)
     read = by(perplexities(context, "table-1", {}), "experiment")["s-rnn-100"]
-    assert read["Test perplexity: ours ± 95 % interval"] == "infinite"
+    assert read["Test perplexity: ours (95 % interval)"] == "infinite"
     assert read["Replicas"].split()[0] == str(len(nats))
+
+
+def test_perplexities_are_averaged_by_their_logarithms_and_one_seed_has_no_interval(tmp_path):
+    """A replica far too bad does not make an interval of what no perplexity can be."""
+    values = {"s-rnn-100": (150.0, 300.0, 600.0), "s-rnn-150": (140.0,)}
+    metrics = [metric(f"rrntn/{n}", i, "perplexity", v, "test") for n, of in values.items() for i, v in enumerate(of)]
+    table = perplexities(make_context(tmp_path, "rrntn", metrics=metrics), "table-1", {})
+    raw, read = table.rows.set_index("experiment").loc["s-rnn-100"], by(table, "experiment")
+    factor = math.exp(4.302653 * math.log(2) / math.sqrt(3))
+    assert raw["mean"] == pytest.approx(300)
+    assert (raw.low, raw.high) == pytest.approx((300 / factor, 300 * factor), rel=1e-5)
+    assert raw["log_std"] == pytest.approx(math.log(2))
+    assert raw.gap_in_std == pytest.approx(math.log(300 / 146.7) / math.log(2))
+    shown = read["s-rnn-150"]
+    assert shown["Test perplexity: ours (95 % interval)"] == "140.00 (one seed)"
+    assert shown["Gap in SDs"] == "–"
 
 
 def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverged(tmp_path):
@@ -59,7 +75,7 @@ def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverge
     assert raw.last_mean == pytest.approx(0.65)
     assert raw.last_std == pytest.approx(0.7 / math.sqrt(2))
     # 1.0 and 0.3: 12.706 standard errors of 0.35, with one degree of freedom, leave nothing out that a share can be.
-    assert raw.last_reach == pytest.approx(12.7062 * 0.7 / 2)
+    assert (raw.last_low, raw.last_high) == pytest.approx((0.65 - 12.7062 * 0.35, 0.65 + 12.7062 * 0.35), rel=1e-5)
     assert by(table, "experiment")["rnn-t10"] == {
         "Model": "RNN",
         "T": "10",
@@ -84,7 +100,7 @@ def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverge
 
 def test_convergence_tells_not_run_from_never_reached(tmp_path):
     read = by(convergence(make_context(tmp_path, metrics=[metric("rnn-t20", 0, LAST, 0.5)], curves=[])), "experiment")
-    assert (read["rnn-t20"][FIRST_OURS], read["rnn-t20"][LAST_OURS]) == ("never", "0.500")
+    assert (read["rnn-t20"][FIRST_OURS], read["rnn-t20"][LAST_OURS]) == ("never", "0.500 (one seed)")
     assert (read["rnn-t50"][FIRST_PAPER], read["rnn-t50"][FIRST_OURS]) == ("never", "not trained yet")
     assert read["rnn-t50"]["Replicas"] == "0 of 20"
     quick = by(convergence(make_context(tmp_path, tier="quick")), "experiment")

@@ -19,6 +19,7 @@ from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, TRAINED, UNDECI
 from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
 from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
 from reprise.records.resolved import FULL
+from reprise.units import is_ratio_scale
 
 
 def judge_claims(project: Project, loaded: Mapping[str, Mapping[str, Runs]]) -> dict[str, dict[str, Decision]]:
@@ -118,7 +119,7 @@ def _levels(claim: Claim, table: Table) -> Iterator[Printed]:
     """Every number of the claim that the paper prints, beside ours: in per cent and in SDs of one replica."""
     for term in dict.fromkeys(terms_of(claim)):
         runs, (metric, split) = table.runs[term.experiment], term.quantity
-        paper, log = runs.reported_in_our_unit(term.quantity), metric == "perplexity"
+        paper, log = runs.reported_in_our_unit(term.quantity), is_ratio_scale(metric)
         values = list(runs.combined([(1.0, term.quantity)], log=log).values())
         if paper is None or not values or (log and paper <= 0):
             continue

@@ -25,6 +25,7 @@ from reprise.evidence.measure import Compared, compare, measure
 from reprise.evidence.runs import Runs, Table
 from reprise.evidence.statistics import replicas_needed
 from reprise.evidence.verdicts import Part
+from reprise.units import is_ratio_scale
 
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
@@ -173,7 +174,7 @@ def _rise(claim: Claim, table: Table) -> Rise | None:
     lowest = min(range(len(means)), key=means.__getitem__)
     if lowest == len(means) - 1:
         return None
-    contrast = Contrast(((1.0, terms[-1]), (-1.0, terms[lowest])), log=claim.metric == "perplexity")
+    contrast = Contrast(((1.0, terms[-1]), (-1.0, terms[lowest])), log=is_ratio_scale(claim.metric))
     found = measure(contrast, table).estimate
     if (interval := found.interval(verdicts.LEVEL)) is None or interval[0] <= 0:
         return None

@@ -38,8 +38,10 @@ def metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]:
     for (metric, split), unit in units.items():
         values = measured(context, experiment.experiment, metric, split)
         # Numbers that are counted do not vary: they have no interval.
-        reach = values.reach if values.own or values.reach else None
-        ours = rounding.even(values.mean, reach, share=unit == "share", least=rounding.least_of(metric))
+        low, high = values.interval or (None, None)
+        if low == high and not values.own:
+            low = high = None
+        ours = rounding.even(values.mean, low, high, share=unit == "share", least=rounding.least_of(metric))
         if metric in _OF_REPLICAS and values.n:
             ends = clopper_pearson(round(values.mean * values.n), values.n)
             ours = rounding.from_to(*(fixed(value, 2) for value in (values.mean, *ends)))

@@ -13,6 +13,8 @@ NONE = "–"
 """Stands where there is no number to show."""
 _NOISE = 1e-12
 """Shares of a number below it are rounding's: no count of decimals is to follow from them."""
+_KNOWN = 2e-9
+"""The ends of intervals are known to such a share of the mean."""
 _LEAST = {"perplexity": 1.0, "expected_rank": 1.0}
 _NAMED = {"", "1", "share", "relative", "step", "epoch", "rank"}
 """Units that a metric's name says already, or that are none."""
@@ -79,46 +81,69 @@ def deviation(values: Sequence[float] | np.ndarray) -> float | None:
     return known.deviation if known else None
 
 
-def mean(values: Sequence[float] | np.ndarray) -> float | None:
-    """The mean, of equal values exactly theirs: what rounding adds would be shown as a difference of 4e-16."""
-    return statistics.mean(values) if len(values) else None
+def mean(values: Sequence[float] | np.ndarray, log: bool = False) -> float | None:
+    """Return the mean, if `log` the geometric one; None without a value."""
+    return statistics.mean(values, log) if len(values) else None
 
 
 def spread(
-    centre: float | None, reach: float | None, places: int, share: bool = False, least: float | None = None
+    centre: float | None,
+    low: float | None,
+    high: float | None,
+    places: int,
+    share: bool = False,
+    least: float | None = None,
 ) -> str:
-    """Mean ± what is given, an interval's half or a deviation, as the head above says; the mean alone without it.
+    """Write a mean with its interval; the mean alone without one.
 
-    The mean of a `share` is from 0 to 1, and so is its interval; `least` is where any other begins: see `_beside`.
+    Args:
+        centre: The mean.
+        low: Where the interval begins.
+        high: Where it ends.
+        places: How many decimals are shown.
+        share: Whether mean and interval lie between 0 and 1.
+        least: Where the numbers of any other metric begin.
     """
-    if pd.isna(centre) or pd.isna(reach) or centre == math.inf:
+    if pd.isna(centre) or pd.isna(low) or centre == math.inf:
         return fixed(centre, places)
-    return _beside(centre, reach, lambda value: fixed(value, places), share, least)
+    return _with_interval(centre, low, high, lambda value: fixed(value, places), share, least)
 
 
-def even(centre: float | None, reach: float | None, share: bool = False, least: float | None = None) -> str:
-    """A number of unknown size to five significant digits, a count in full; with ± both to the same decimals.
+def even(
+    centre: float | None, low: float | None, high: float | None, share: bool = False, least: float | None = None
+) -> str:
+    """Write a number of unknown size to five significant digits, a count in full; with its interval to its decimals.
 
-    There are as many decimals as two digits of what stands after ± need, as in the sentences of claims: what varies by
-    0.14 is not known to a hundred-thousandth. `share`, `least`: as `spread`.
+    There are as many decimals as two digits of half the interval need, as in the sentences of claims: what varies by
+    0.14 is not known to a hundred-thousandth. Arguments: as of `spread`.
     """
     if pd.isna(centre):
         return NONE
     text = integer(centre) if float(centre).is_integer() and abs(centre) >= 10 else significant(centre, 5)
-    if pd.isna(reach) or centre == math.inf:
+    if pd.isna(low) or centre == math.inf:
         return text
-    reach = 0.0 if reach < _NOISE * abs(centre) else reach
-    if "e" in text and abs(centre) < 1:
-        return _beside(centre, reach, lambda value: text if value == centre else significant(value, 2), share, least)
+    reach = (high - low) / 2
+    if reach < _NOISE * abs(centre):
+        reach, low, high = 0.0, centre, centre
+    tiny = "e" in text and abs(centre) < 1
     places = digits(reach) if reach else 0 if "e" in text else len(text.partition(".")[2])
-    return _beside(centre, reach, lambda value: fixed(value, places), share, least)
+
+    def show(value: float) -> str:
+        if tiny:
+            return text if value == centre else significant(value, 2)
+        return fixed(value, places)
+
+    return _with_interval(centre, low, high, show, share, least)
 
 
-def _beside(centre: float, reach: float, show: Callable[[float], str], share: bool, least: float | None) -> str:
-    """ "0.93 ± 0.05"; of an interval that would pass what can be, its ends, the one cut there: "0.98 (0.91–1.00)"."""
+def _with_interval(
+    centre: float, low: float, high: float, show: Callable[[float], str], share: bool, least: float | None
+) -> str:
+    """Write "0.93 ± 0.05"; by its ends an interval that is longer to one side, or cut where the metric ends."""
     lowest, highest = (0.0, 1.0) if share else (-math.inf if least is None else least, math.inf)
-    low, high = centre - reach, centre + reach
-    if (low < lowest or high > highest) and show(reach) != show(0.0):
+    reach = (high - low) / 2
+    uneven = not math.isclose(centre - low, high - centre, rel_tol=1e-6, abs_tol=_KNOWN * abs(centre))
+    if uneven or ((low < lowest or high > highest) and show(reach) != show(0.0)):
         return from_to(show(centre), show(max(low, lowest)), show(min(high, highest)))
     return f"{show(centre)} ± {show(reach)}"
 

@@ -20,23 +20,28 @@ from reprise.evidence.runs import Quantity, Replica, Table
 from reprise.evidence.verdicts import LEVEL
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import deviation, mean
+from reprise.units import is_ratio_scale
 
 INTERVAL = "95 % interval"
 """What ± means in every table that does not say otherwise."""
 
-_FAMILY = "of the family"
-"""Whose a borrowed deviation is, in words."""
 _NUMBER: Quantity = ("number", "")
 """What a number is called that a table works out itself."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A mean over `n` finished replicas.
+    """A mean over finished replicas, of perplexities the geometric one.
 
-    `own` is the deviation of these replicas, `deviation` the one that verdicts take for a replica, with its degrees of
-    `freedom`, and `lender` whose it is, where it is another's; `reach` is half of the 95 % interval of the mean. Each
-    is None where too few have run to know it, or nothing varies.
+    Attributes:
+        mean: The mean; None without a replica.
+        n: How many replicas it is of.
+        own: The SD of these replicas; if `log`, of their logarithms.
+        deviation: The SD that verdicts take for one replica; if `log`, of its logarithm. None where it is unknown.
+        freedom: Its degrees of freedom.
+        interval: The 95 % interval of the mean; None where the replicas are too few to know one.
+        log: Whether the metric is averaged by its logarithm.
+        single: "one seed" or "one fold", of which no interval is known; None of more, and of what is counted.
     """
 
     mean: float | None
@@ -44,17 +49,20 @@ class Measured:
     own: float | None = None
     deviation: float | None = None
     freedom: float | None = None
-    reach: float | None = None
-    lender: str | None = None
+    interval: tuple[float, float] | None = None
+    log: bool = False
+    single: str | None = None
 
     def gap(self, paper: float | None) -> float | None:
-        """Ours minus the paper's number."""
+        """Return ours minus the paper's number."""
         return None if self.mean is None or paper is None or pd.isna(paper) else self.mean - paper
 
     def gap_in_deviations(self, paper: float | None) -> float | None:
-        """The gap in deviations of one replica."""
+        """Return the gap in SDs of one replica, of perplexities that of logarithms."""
         gap = self.gap(paper)
-        return gap / self.deviation if gap is not None and self.deviation else None
+        if gap is None or not self.deviation or self.mean == math.inf:
+            return None
+        return (math.log(self.mean / paper) if self.log else gap) / self.deviation
 
 
 def measured(context: Context, name: str, metric: str, split: str) -> Measured:
@@ -89,28 +97,27 @@ def difference_reach(context: Context, name: str, other: str, metric: str, split
 
 
 def noted(
-    context: Context,
-    names: Iterable[str],
-    rows: pd.DataFrame,
-    gaps: bool = False,
-    shares: bool = False,
-    cut: Iterable[str] = (),
-    least: float | pd.Series = 1.0,
+    context: Context, names: Iterable[str], rows: pd.DataFrame, gaps: bool = False, shares: bool = False
 ) -> list[str]:
-    """The sentences under a table that say what ± is, what stands in its place where `shares` are shown, and gaps.
+    """Write what the intervals and SDs of a table are, and those of gaps; nothing where no row has an interval.
 
-    None where no row has an interval. `cut`: the columns of means whose interval is cut where it would pass the `least`
-    that there is; that may be one for each row, NaN where there is none.
+    Args:
+        context: The paper.
+        names: The experiments of the table.
+        rows: Its raw values, with the ends of intervals in columns "…low" and "…high".
+        gaps: Whether it shows gaps in SDs.
+        shares: Whether intervals are cut at 0 and 1.
     """
-    if not rows.filter(regex="reach$").notna().any(axis=None):
+    if not rows.filter(regex="low$").notna().any(axis=None):
         return []
-    reaches = {key: rows[beside(key, "reach")].astype(float) for key in cut}
-    passes = any((rows[key].astype(float) - reach < least).any() for key, reach in reaches.items())
+    logs = rows.filter(regex="log_std$").notna().any(axis=None)
     one = _FOLD if any(name in context.runs and context.runs[name].by_fold for name in names) else _REPLICA
-    said = [f"±: half of the {INTERVAL} of the mean, by Student's t distribution. SD: {one}."]
-    said += ["In brackets: an interval that would pass 0 or 1, cut there."] if shares else []
-    said += ["In brackets: an interval that would fall below 1, cut there."] if passes else []
-    return [" ".join([*said, "Gaps in SDs use the same SD."] if gaps else said)]
+    lines = [f"±: half of the {INTERVAL} of the mean, by Student's t distribution. SD: {one}."]
+    if logs:
+        lines.append("Perplexities: geometric mean, and in brackets its interval; their SD is that of the logarithm.")
+    lines += ["In brackets: an interval that would pass 0 or 1, cut there."] if shares else []
+    lines += ["Gaps in SDs use the same SD."] if gaps else []
+    return [" ".join(lines)]
 
 
 def beside(key: str, what: str) -> str:
@@ -128,31 +135,25 @@ _REPLICA = (
 )
 
 
-def deviations(titles: Iterable[str], lenders: Iterable[str | None]) -> list[str]:
-    """The sentence on models whose deviation is another's, with whose; `lenders` may be a column of a frame."""
-    # A column has NaN where there is none.
-    said = dict.fromkeys(title for title, lender in zip(titles, lenders, strict=True) if isinstance(lender, str))
-    return [f"Borrowed SD: {_FAMILY} ({'; '.join(said)})."] if said else []
-
-
 def _measured(name: str, quantity: Quantity, table: Table) -> Measured:
     if name not in table.runs:
         return Measured(None, 0)
     values = [r.metrics[quantity] for r in table.runs[name].finished if quantity in r.metrics]
-    plain = Measured(mean(values), len(values), deviation(values))
-    # A perplexity's interval is taken of its logarithm, as verdicts do.
-    log = quantity[0] == "perplexity"
-    found = measure(Contrast(((1.0, Term(name, quantity)),), log=log), table)
-    unknown = found is None or found.estimate.error is None or not found.variances
-    if unknown or plain.mean == math.inf:
+    log = is_ratio_scale(quantity[0])
+    plain = Measured(mean(values, log), len(values), deviation(np.log(values) if log else values), log=log)
+    if plain.mean is None or plain.mean == math.inf:
         return plain
-    reach, scale = _reach(found), plain.mean if log else 1.0
+    found = measure(Contrast(((1.0, Term(name, quantity)),), log=log), table)
+    if plain.n == 1 and (found.borrowed or found.unknown):
+        return replace(plain, single="one fold" if found.method == "folds" else "one seed")
+    if found.estimate.error is None or not found.variances:
+        return plain
+    ends = found.estimate.interval(LEVEL)
     return replace(
         plain,
-        deviation=_steady(scale * math.sqrt(found.variances[0])),
+        deviation=_steady(math.sqrt(found.variances[0])),
         freedom=_steady(found.estimate.freedom),
-        reach=reach and _steady(scale * reach),
-        lender=_FAMILY if found.borrowed else None,
+        interval=tuple(_steady(math.exp(end) if log else end) for end in ends),
     )
 
 

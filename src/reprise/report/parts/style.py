@@ -116,7 +116,9 @@ def estimate(axes: Axes, x: float, found: Measured, look: Mapping[str, Any], acr
     face = "white" if found.n == 1 else look["color"]
     drawn = {"capsize": 2, "elinewidth": 0.9, "markersize": 4.5, "zorder": 4}
     drawn |= {**look, "linestyle": "none", "markerfacecolor": face}
-    bar = {"xerr" if across else "yerr": found.reach or None}
+    low, high = found.interval or (found.mean, found.mean)
+    ends = [[found.mean - low], [high - found.mean]] if low < high else None
+    bar = {"xerr" if across else "yerr": ends}
     axes.errorbar(*([found.mean], [x]) if across else ([x], [found.mean]), **bar, **drawn)
 
 

@@ -15,7 +15,7 @@ from reprise.report.papers.shared.cells import Row, all_values, count, text
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.names import quote_prompt
-from reprise.report.parts.rounding import fixed, integer, least_of, significant, spread
+from reprise.report.parts.rounding import fixed, integer, least_of, significant
 from reprise.report.parts.spreads import INTERVAL, Measured, measured_by, noted
 from reprise.report.parts.tables import Column, Table
 
@@ -90,7 +90,7 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
     columns = [
         _BOOK,
         count("Step", "step"),
-        cells.interval("Loss: original ± SD of its single batches", "original_mean", 3, reach="std"),
+        Column("Loss: original ± SD of its single batches", _original),
         cells.ours(f"Loss: ours ± {INTERVAL}", "mean", 3),
         cells.number("Gap", "gap", 3),
         cells.number("Gap in SDs of the original's single batches", "gap_in_std", 1),
@@ -98,6 +98,11 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
         cells.REPLICAS,
     ]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",))
+
+
+def _original(row: Row) -> str:
+    mean, std = row["original_mean"], row["original_std"]
+    return fixed(mean, 3) if pd.isna(std) else f"{fixed(mean, 3)} ± {fixed(std, 3)}"
 
 
 def _within(rows: pd.DataFrame) -> list[str]:
@@ -216,8 +221,7 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
         rows.append(row | {"experiment": tuple(names)})
     columns = [text("Quantity", "quantity"), *(Column(context.title(name), _show(name)) for name in names)]
     frame = pd.DataFrame(rows)
-    least = frame.metric.map(least_of).astype(float)
-    table = Table(columns, frame, noted(context, names, frame, shares=True, cut=names, least=least))
+    table = Table(columns, frame, noted(context, names, frame, shares=True))
     beside = verdicts.beside(context, table, lambda row: (f"{row['metric']} {row['split']}",))
     return replace(beside, rows=beside.rows.drop(columns="experiment"))
 
@@ -226,13 +230,13 @@ def _show(name: str) -> Any:
     def show(row: Row) -> str:
         if pd.notna(row[name]) and 0 < row[name] < 0.0005:
             return "< 0.001"
-        return spread(row[name], row[f"{name}_reach"], 3, row["unit"] == "share", least_of(row["metric"]))
+        return cells.with_interval(row, name, 3, row["unit"] == "share", least_of(row["metric"]))
 
     return show
 
 
 def _share(measure: str) -> Any:
-    return lambda row: spread(row[measure], row[f"{measure}_reach"], 3, share=True)
+    return lambda row: cells.with_interval(row, measure, 3, share=True)
 
 
 def _stops(row: Row) -> str:

@@ -54,7 +54,7 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
             continue
         losses = on_equal_folds(context, there.index, CHARACTER)
         best = losses.mean(axis=1).idxmin()
-        reaches = {name: measured(context, name, CHARACTER, "test").reach for name in there.index}
+        reaches = {name: _reach(measured(context, name, CHARACTER, "test")) for name in there.index}
         _line(left, there, losses, reaches, look)
         reaches = {name: difference_reach(context, name, best, CHARACTER, "test") for name in there.index}
         _line(right, there, losses - losses.loc[best], reaches | {best: None}, look)
@@ -119,13 +119,19 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     return figure
 
 
+def _reach(loss: Measured) -> float | None:
+    return (loss.interval[1] - loss.interval[0]) / 2 if loss.interval else None
+
+
 def _line(
     axes: Axes, points: pd.DataFrame, losses: pd.DataFrame, reaches: Mapping[str, float | None], look: Mapping[str, Any]
 ) -> None:
     heights = losses.mean(axis=1)
     axes.plot(points.ratio, heights, color=look["color"], linestyle=look["linestyle"], linewidth=1.2)
     for name, ratio in points.ratio.items():
-        found = Measured(heights[name], int(losses.loc[name].notna().sum()), reach=reaches[name])
+        reach = reaches[name] or 0.0
+        ends = heights[name] - reach, heights[name] + reach
+        found = Measured(heights[name], int(losses.loc[name].notna().sum()), interval=ends)
         style.estimate(axes, ratio, found, {"color": look["color"], "marker": look["marker"]})
     best = heights.idxmin()
     axes.plot(points.ratio[best], heights[best], **_BEST)

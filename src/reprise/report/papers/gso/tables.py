@@ -18,7 +18,7 @@ from reprise.report.papers.shared.cells import Row, picked, signed, text, values
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, deviation, fixed, integer, mean, plural, significant
-from reprise.report.parts.spreads import INTERVAL, deviations, difference_reach, measured, noted
+from reprise.report.parts.spreads import INTERVAL, difference_reach, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import replicas
 from reprise.units import bits
@@ -89,7 +89,6 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
             f"folds, in nats per character, ± half of its {INTERVAL}."
         )
     notes += noted(context, names, rows)
-    notes += deviations(rows.title, rows.lender)
     where = {name: astray(context, name) for name in names}
     notes += [f"Became unstable: {context.title(name)}, {'; '.join(folds)}." for name, folds in where.items() if folds]
     notes += words.of_which(words.AT_THE_END, context, words.best_at_the_end(context, names))
@@ -215,7 +214,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         **values(in_bits, "bits"),
         "nats_by_line": by_line.mean,
         "replica_std": nats.deviation,
-        **picked(nats, "freedom", "lender"),
+        "freedom": nats.freedom,
         "gap_as_nats": nats.gap(paper),
         "gap_as_bits": in_bits.gap(paper),
         "gap_as_nats_in_std": nats.gap_in_deviations(paper),

@@ -118,11 +118,11 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
         cells.MODEL,
         Column("From", lambda row: row["source"] or "here", words=True),
         cells.PARAMETERS,
-        cells.ours(f"Test perplexity ± {INTERVAL}", "mean", 2, least=1.0),
-        cells.interval(f"Validation ± {INTERVAL}", "valid_mean", 2, least=1.0),
+        cells.ours(f"Test perplexity ({INTERVAL})", "mean", 2, least=1.0),
+        cells.interval(f"Validation ({INTERVAL})", "valid_mean", 2, least=1.0),
         cells.REPLICAS,
     ]
-    table = Table(columns, frame, [*notes, *noted(context, own, frame, cut=("mean", "valid_mean"))])
+    table = Table(columns, frame, [*notes, *noted(context, own, frame)])
     return verdicts.beside(context, table, lambda row: ("perplexity *", "cross_entropy *"))
 
 
@@ -304,14 +304,14 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     notes += words.of_which(said, context, dict(zip(names, rows.alike, strict=True)))
     notes += words.of_which(words.AT_THE_END, context, words.best_at_the_end(context, names))
     notes += words.corpora(context, names) + words.reductions(context, names)
-    notes += noted(context, names, rows, cut=("perplexity", "valid_perplexity"))
+    notes += noted(context, names, rows)
     columns = [
         cells.MODEL,
         cells.PARAMETERS,
-        cells.interval(f"Test perplexity ± {INTERVAL}", "perplexity", 2, least=1.0),
+        cells.interval(f"Test perplexity ({INTERVAL})", "perplexity", 2, least=1.0),
         cells.interval(f"BLEU ± {INTERVAL}", "bleu", 2),
         Column("Different translations", lambda row: _of(row["different"], row["translated"])),
-        cells.interval(f"Validation perplexity ± {INTERVAL}", "valid_perplexity", 2, least=1.0),
+        cells.interval(f"Validation perplexity ({INTERVAL})", "valid_perplexity", 2, least=1.0),
         Column("Epoch", lambda row: fixed(row["best_epoch"], 0 if row["n"] == 1 else 1)),
         _COUNTED,
     ]

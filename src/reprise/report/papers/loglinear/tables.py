@@ -12,7 +12,7 @@ from reprise.report.papers.shared.cells import Row, picked, signed, text, values
 from reprise.report.parts import verdicts, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, fixed, integer, mean
-from reprise.report.parts.spreads import INTERVAL, deviations, measured, noted
+from reprise.report.parts.spreads import INTERVAL, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.words import instead, replicas
 from reprise.units import perplexity
@@ -153,15 +153,14 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
     if rows[rows.split == SHOWN["train"]].other.notna().any():
         notes.append("Reread: of Train, the loss of the last weights over the training part.")
     notes += noted(context, names, rows, gaps=bool(given))
-    notes += deviations(rows.title, rows.lender) if given else []
     return verdicts.beside(context, Table(columns, rows, notes, by="split"), _about)
 
 
 def _of_split(row: Row, split: str) -> dict[str, Any]:
     """What a row of all splits has of one."""
     shared = ("experiment", "title", "parameters", "epochs", "best_epoch", "diverged", "run", "wanted", "absence")
-    own = ("paper", "mean", "std", "reach", "deviation", "lender", "gap", "gap_in_std")
-    found = {key: row[key] for key in shared} | {key: row[f"{split}_{key}"] for key in own}
+    own = ("paper", "mean", "std", "low", "high", "single", "deviation", "gap", "gap_in_std")
+    found = {key: row[key] for key in shared} | {key: row.get(f"{split}_{key}") for key in own}
     return {"split": SHOWN[split]} | found | {"other": row["train_read" if split == "train" else f"{split}_best"]}
 
 
@@ -224,7 +223,6 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         found, paper = measured(context, name, METRIC, split), _paper(context, name, split)
         row |= {f"{split}_paper": paper, **values(found, f"{split}_mean")}
         row |= {f"{split}_deviation": found.deviation, f"{split}_freedom": found.freedom}
-        row[f"{split}_lender"] = found.lender
         row |= {f"{split}_gap": found.gap(paper), f"{split}_gap_in_std": found.gap_in_deviations(paper)}
         row[f"{split}_best"] = mean(context.values(name, BEST, split))
     return row

@@ -1,7 +1,7 @@
 """What tables share: columns by the raw value that they show, and raw values that rows of several tables hold.
 
-A mean is called "nats" or "valid_mean"; its deviation and half of its interval are then "nats_std" and "nats_reach", or
-"valid_std" and "valid_reach".
+A mean is called "nats" or "valid_mean"; its SD and the ends of its interval are then "nats_std", "nats_low" and
+"nats_high", or "valid_std" and so on. The SD of a perplexity's logarithm is "log_std".
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,11 +31,16 @@ def number(title: str, key: str, places: int) -> Column:
     return Column(title, lambda row: fixed(row[key], places))
 
 
-def interval(
-    title: str, key: str, places: int, share: bool = False, least: float | None = None, reach: str = "reach"
-) -> Column:
-    """A mean ± half of its interval, or what else is its `reach`; a dash where there is none."""
-    return Column(title, lambda row: spread(row[key], row[beside(key, reach)], places, share, least))
+def interval(title: str, key: str, places: int, share: bool = False, least: float | None = None) -> Column:
+    """Show a mean with its interval, or that it is of one seed or fold; a dash where there is none."""
+    return Column(title, lambda row: with_interval(row, key, places, share, least))
+
+
+def with_interval(row: Row, key: str, places: int, share: bool = False, least: float | None = None) -> str:
+    """Write a mean of a row with its interval, or that it is of one seed or fold."""
+    shown = spread(row[key], row[beside(key, "low")], row[beside(key, "high")], places, share, least)
+    single = row.get(beside(key, "single"))
+    return f"{shown} ({single})" if isinstance(single, str) else shown
 
 
 def ours(title: str, key: str, places: int, least: float | None = None) -> Column:
@@ -65,8 +70,11 @@ REPLICAS = Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row[
 
 
 def values(found: Measured, key: str = "mean") -> dict[str, Any]:
-    """The raw values of a mean: itself, the deviation of its replicas, and half of its interval."""
-    return {key: found.mean, beside(key, "std"): found.own, beside(key, "reach"): found.reach}
+    """Return the raw values of a mean: itself, the SD of its replicas, the ends of its interval, if it is of one."""
+    low, high = found.interval or (None, None)
+    row = {key: found.mean, beside(key, "log_std" if found.log else "std"): found.own}
+    row |= {beside(key, "low"): low, beside(key, "high"): high}
+    return row | ({beside(key, "single"): found.single} if found.single else {})
 
 
 def all_values(context: Context, name: str, quantities: Mapping[str, tuple[str, str]]) -> dict[str, Any]:

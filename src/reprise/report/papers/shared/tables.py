@@ -22,7 +22,7 @@ from reprise.report.parts.context import Context
 from reprise.report.parts.names import name_of, plain
 from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant
 from reprise.report.parts.rows import ANSWER_WORDS, HEADS, Cells, claim_cells, judged_cells, rows_of
-from reprise.report.parts.spreads import INTERVAL, deviations, measured, noted
+from reprise.report.parts.spreads import INTERVAL, Measured, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.templates import note_lines
 from reprise.report.parts.verdicts import Outcome, outcomes
@@ -220,9 +220,7 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
         notes.append(f"Differences in brackets are in SDs of one {one}.")
     notes += _finished_alone(context, frame)
-    least = frame.metric.map(rounding.least_of).astype(float)
-    shares, cut = (frame.unit == "share").any(), ("chosen_mean", "mean")
-    notes += noted(context, frame.experiment.dropna(), frame, shares=shares, cut=cut, least=least)
+    notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any())
     entries = [entry for outcome in found.values() for entry in outcome.claims.values()]
     judged = filter(verdicts.was_judged, entries)
     if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in judged):
@@ -288,26 +286,34 @@ def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str,
     # Which of several numbers it will have is not known before there is one.
     metric, split = found or (numbers[0] if len(numbers) == 1 else (None, None))
     chosen, other = (measured(context, run, *(found or numbers[0])) for run in (name, variant))
-    difference = _above(context, variant, name, found or numbers[0])
+    difference, in_deviations = _above(context, (variant, other), (name, chosen), found or numbers[0])
     row = {"experiment": name, "experiment_title": context.title(name), "metric": metric, "split": split}
     row |= {**values(chosen, "chosen_mean"), "chosen_n": chosen.n, **values(other), "n": other.n}
     row |= picked(context.status(variant), "diverged", "run", "absence")
-    in_deviations = difference / chosen.deviation if difference is not None and chosen.deviation else None
     row |= {"difference": difference, "difference_in_deviations": in_deviations}
     return row | {"unit": context.unit(*found) if found else None}
 
 
-def _above(context: Context, variant: str, name: str, quantity: tuple[str, str]) -> float | None:
-    """By how much the mean under the alternative is above that as chosen; of folds, on those that both have."""
-    other, chosen = (context.by_fold(run, *quantity) for run in (variant, name))
+def _above(
+    context: Context, variant: tuple[str, Measured], chosen: tuple[str, Measured], quantity: tuple[str, str]
+) -> tuple[float | None, float | None]:
+    """Return by how much the mean under the alternative is above that as chosen, and that in SDs.
+
+    Of folds, it is the difference on those that both have.
+    """
+    (variant_name, other), (name, own) = variant, chosen
     if any(replica.fold is not None for replica in context.replicas(name)):
-        return mean((other - chosen).dropna())
-    return mean(other) - mean(chosen) if len(other) and len(chosen) else None
+        of_variant, of_chosen = (context.by_fold(run, *quantity) for run in (variant_name, name))
+        difference = mean((of_variant - of_chosen).dropna())
+        return difference, difference / own.deviation if difference is not None and own.deviation else None
+    difference = None if other.mean is None or own.mean is None else other.mean - own.mean
+    gap = own.gap_in_deviations(other.mean)
+    return difference, None if gap is None else -gap
 
 
 def _spread(row: Row, key: str) -> str:
-    least = rounding.least_of(row["metric"])
-    return even(row[f"{key}mean"], row[f"{key}reach"], share=row["unit"] == "share", least=least)
+    low, high, least = row[f"{key}low"], row[f"{key}high"], rounding.least_of(row["metric"])
+    return even(row[f"{key}mean"], low, high, share=row["unit"] == "share", least=least)
 
 
 def _instead(row: Row) -> str:
@@ -344,8 +350,8 @@ def _alternative(row: Row) -> str:
 _ASSUMPTIONS_KEYS = [
     *("assumption", "title", "choice", "source", "unrun", "alternative", "settings", "state"),
     *("experiment", "experiment_title", "metric", "split", "unit"),
-    *("chosen_mean", "chosen_std", "chosen_reach", "chosen_n"),
-    *("mean", "std", "reach", "n"),
+    *("chosen_mean", "chosen_std", "chosen_log_std", "chosen_low", "chosen_high", "chosen_n"),
+    *("mean", "std", "log_std", "low", "high", "n"),
     *("diverged", "run", "absence", "difference", "difference_in_deviations", "claims", "first", "again"),
 ]
 _MEASURED = Column(
@@ -360,8 +366,8 @@ _ASSUMPTIONS_COLUMNS = [
     text("Claims: as chosen → under it", "claims"),
     text("Run on", "experiment_title"),
     _MEASURED,
-    Column(f"As chosen ± {INTERVAL}", lambda row: _spread(row, "chosen_")),
-    Column(f"Under the alternative ± {INTERVAL}", _instead),
+    Column(f"As chosen ({INTERVAL})", lambda row: _spread(row, "chosen_")),
+    Column(f"Under the alternative ({INTERVAL})", _instead),
     Column("Difference (in SDs)", _difference),
 ]
 
@@ -373,8 +379,8 @@ _SETBACK = 1.5
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """A row an experiment: the paper's test perplexity, ours ± its interval, and the gap, absolute and in deviations.
 
-    Both rest on the deviation of one replica that verdicts take (`parts.spreads`); a note gives those that are
-    borrowed. An experiment that this tier trains on another corpus is not set beside the paper's number.
+    Both rest on the deviation of one replica that verdicts take (`parts.spreads`). An experiment that this tier trains
+    on another corpus is not set beside the paper's number.
     """
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_model_row(context, name) for name in names]).astype({"parameters": "Int64"})
@@ -390,17 +396,16 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
         *([text("Corpus", "corpus")] if rows.corpus.nunique() > 1 else []),
         cells.PARAMETERS,
         Column("Test perplexity: paper", paper),
-        cells.ours(f"Test perplexity: ours ± {INTERVAL}", "mean", 2, least=1.0),
+        cells.ours(f"Test perplexity: ours ({INTERVAL})", "mean", 2, least=1.0),
         cells.REPLICAS,
         cells.number("Gap", "gap", 2),
         cells.number("Gap in SDs", "gap_in_std", 1),
-        cells.interval(f"Validation ± {INTERVAL}", "valid_mean", 2, least=1.0),
+        cells.interval(f"Validation ({INTERVAL})", "valid_mean", 2, least=1.0),
         *([cells.number("Least possible", "floor", 2)] if rows.floor.notna().any() else []),
     ]
     notes = words.reductions(context, [name for name in names if not context.replaced_dataset(name)])
     notes += words.corpora(context, names)
-    notes += noted(context, names, rows, gaps=rows.gap.notna().any(), cut=("mean", "valid_mean"))
-    notes += deviations(rows.title, rows.lender)
+    notes += noted(context, names, rows, gaps=rows.gap.notna().any())
     notes += [note for name in names for note in _setbacks(context, name)]
     return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
 
@@ -424,8 +429,8 @@ def _model_row(context: Context, name: str) -> dict[str, Any]:
         **values(found),
         "n": found.n,
         "gap": found.gap(paper),
-        "replica_std": found.deviation,
-        **picked(found, "freedom", "lender"),
+        "replica_log_std": found.deviation,
+        "freedom": found.freedom,
         "gap_in_std": found.gap_in_deviations(paper),
         **cells.all_values(context, name, {"valid_mean": ("perplexity", "valid")}),
         "floor": to_perplexity(entropy_rate) if entropy_rate is not None else None,
