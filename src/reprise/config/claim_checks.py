@@ -13,7 +13,7 @@ STATISTICS = {
     "superiority": ("compare", "gaps"),
     "non-inferiority": ("compare",),
     "equivalence": ("equal", "optimum"),
-    "ordering": ("order", "gaps", "trend", "ranks"),
+    "ordering": ("order", "gaps", "trend", "curve", "ranks"),
     "identity": ("checks",),
     "threshold": ("share", "level"),
     "unit": ("unit",),
@@ -58,7 +58,7 @@ def _check_statistic(claim: Claim, where: str) -> None:
 
 def _check_numbers(claim: Claim, where: str) -> None:
     """Bounds and margins have to be ones that records can keep to, and can fail to."""
-    margin, share, level, trend = claim.margin, claim.share, claim.level, claim.trend
+    margin, share, level = claim.margin, claim.share, claim.level
     if margin and (margin.measure == "share-of-gain") != (margin.over is not None):
         raise UserError(f"{where}.margin.over: names the model that a share of the gain is over, and nothing else")
     if margin and margin.measure == "share-of-gain" and claim.kind != "non-inferiority":
@@ -73,8 +73,11 @@ def _check_numbers(claim: Claim, where: str) -> None:
         )
     if claim.evidence == "arithmetic" and not claim.checks:
         raise UserError(f"{where}.evidence: arithmetic is what checks are; remove it")
-    if trend and (len(trend.x) != len(trend.experiments) or sorted(set(trend.x)) != trend.x or trend.x[0] <= 0):
-        raise UserError(f"{where}.trend.x: write one value above 0 an experiment, ascending")
+    sweeps = {f"curve.{i}": curve for i, curve in enumerate(claim.curve or ())}
+    sweeps |= {"trend": claim.trend} if claim.trend else {}
+    for key, sweep in sweeps.items():
+        if len(sweep.x) != len(sweep.experiments) or sorted(set(sweep.x)) != sweep.x or sweep.x[0] <= 0:
+            raise UserError(f"{where}.{key}.x: write one value above 0 an experiment, ascending")
     if share and (share.at_least is None) == (share.at_most is None):
         raise UserError(f"{where}.share: write one of at_least and at_most")
     if share and not 0 < (share.at_least or share.at_most or 0.0) < 1:
@@ -136,7 +139,7 @@ def _check_sides(claim: Claim, where: str) -> None:
         for i, (key, term) in enumerate(sides):
             if all(term != other for _, other in sides[:i]):
                 continue
-            if group in ("share", "level", "unit", "trend", "ranks"):
+            if group.partition(".")[0] in ("share", "level", "unit", "trend", "curve", "ranks"):
                 raise UserError(f"{where}.{key}: '{term.experiment}' stands twice; keep one of the two")
             raise UserError(f"{where}.{group}: compares '{term.experiment}' with itself; name two")
     gaps = [[term for _, term in sides] for group, sides in groups.items() if group.startswith("gaps")]

@@ -100,6 +100,13 @@ class Trend(Strict):
     x: list[float]
 
 
+class Curve(Strict):
+    """A sweep in which the metric rises toward both ends: its quadratic coefficient over log x is above 0."""
+
+    experiments: Annotated[list[Name | Term], Field(min_length=4)]
+    x: list[float]
+
+
 class Ranks(Strict):
     """The replicas of each of `lower` lie below those of `higher`, by exact rank tests; diverged ones rank last."""
 
@@ -170,6 +177,7 @@ class Claim(Strict):
     gaps      each difference higher - lower is larger than the next
     equal     the two of each pair differ by less than the margin
     trend     the metric falls along a sweep
+    curve     the metric rises toward both ends of each sweep
     ranks     the replicas of one lie above those of others
     optimum   sweeps of as many places each: at one place the metric is lowest in all of them, to within the margin
     share     how many replicas get somewhere
@@ -197,6 +205,7 @@ class Claim(Strict):
     equal: list[Annotated[list[Side], Field(min_length=2, max_length=2)]] | None = None
     optimum: list[Annotated[list[Name], Field(min_length=2)]] | None = Field(None, min_length=2)
     trend: Trend | None = None
+    curve: Annotated[list[Curve], Field(min_length=1)] | None = None
     ranks: Ranks | None = None
     share: Share | None = None
     level: Level | None = None
@@ -226,7 +235,20 @@ class Claim(Strict):
 
         What a side leaves out is filled in.
         """
-        named = ("compare", "gaps", "order", "equal", "optimum", "ranks", "margin", "trend", "share", "level", "unit")
+        named = (
+            "compare",
+            "gaps",
+            "order",
+            "equal",
+            "optimum",
+            "ranks",
+            "margin",
+            "trend",
+            "curve",
+            "share",
+            "level",
+            "unit",
+        )
         for key, side in chain.from_iterable(_sides(getattr(self, name), name) for name in named):
             term = side if isinstance(side, Term) else Term(experiment=side)
             filled = {"metric": term.metric or self.metric, "split": term.split or self.split}

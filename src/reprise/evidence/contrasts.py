@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
-from reprise.config.claims import Claim, Comparison, Level, Margin, Mean, Side
+from reprise.config.claims import Claim, Comparison, Curve, Level, Margin, Mean, Side
 from reprise.config.claims import Term as ConfiguredTerm
 from reprise.evidence.runs import Quantity
-from reprise.evidence.statistics import slope_weights
+from reprise.evidence.statistics import curvature_weights, slope_weights
 from reprise.units import is_ratio_scale
 
 
@@ -82,6 +82,8 @@ def statements(claim: Claim) -> list[Statement]:
         return [_equal(a, b, claim) for a, b in claim.equal]
     if claim.trend:
         return _falling(claim)
+    if claim.curve:
+        return [_curved(curve, claim) for curve in claim.curve]
     if claim.level:
         return [held for name in claim.level.experiments for held in _held(_terms(name, claim)[0][1], claim.level)]
     return []
@@ -155,6 +157,13 @@ def _shifted(way: Contrast, plain: Contrast, sign: int, margin: Margin) -> Contr
         return replace(way, offset=math.log1p(sign * margin.value))
     share = tuple((sign * margin.value * weight, term) for weight, term in plain.weights if weight > 0)
     return replace(way, weights=way.weights + share)
+
+
+def _curved(curve: Curve, claim: Claim) -> Statement:
+    """Return the quadratic coefficient over log x, above 0 where the metric rises toward both ends."""
+    terms = [_terms(side, claim)[0][1] for side in curve.experiments]
+    weights = curvature_weights([math.log(value) for value in curve.x])
+    return _plain(_contrast(zip(weights, terms, strict=True), claim))
 
 
 def _falling(claim: Claim) -> list[Statement]:

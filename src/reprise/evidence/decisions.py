@@ -113,6 +113,12 @@ class Trend(Estimated):
     kind: Literal["trend"] = "trend"
 
 
+class Curvature(Estimated):
+    """The quadratic coefficient of a metric over log x, above 0 where it rises toward both ends."""
+
+    kind: Literal["curvature"] = "curvature"
+
+
 class Level(Estimated):
     """A mean held to a bound: at least `bound` where its weight is above 0, at most `bound` where it is below."""
 
@@ -173,7 +179,9 @@ class Unit(Comparison):
     paper: float
 
 
-AnyComparison = Annotated[Difference | Gap | Trend | Level | Share | Ranks | Error | Unit, Field(discriminator="kind")]
+AnyComparison = Annotated[
+    Difference | Gap | Trend | Curvature | Level | Share | Ranks | Error | Unit, Field(discriminator="kind")
+]
 
 
 class Nothing(Typed):

@@ -214,3 +214,11 @@ def slope_weights(x: Sequence[float]) -> list[float]:
     """Weights w with sum w_i y_i the least-squares slope of y on x; they add up to 0."""
     centred = np.asarray(x, dtype=float) - float(np.mean(x))
     return [float(w) for w in centred / float(centred @ centred)]
+
+
+def curvature_weights(x: Sequence[float]) -> list[float]:
+    """Return weights w with sum w_i y_i the quadratic coefficient of the least-squares parabola through y over x.
+
+    They add up to 0, and so do w_i x_i: neither a constant nor a slope is in it.
+    """
+    return [float(w) for w in np.linalg.pinv(np.vander(x, 3))[0]]

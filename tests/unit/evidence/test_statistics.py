@@ -8,7 +8,16 @@ from scipy import stats
 
 from reprise.evidence import statistics as ours
 from reprise.evidence.moderated import Prior, prior
-from reprise.evidence.statistics import Spread, bartlett, combine, pool, replicas_needed, slope_weights, spread
+from reprise.evidence.statistics import (
+    Spread,
+    bartlett,
+    combine,
+    curvature_weights,
+    pool,
+    replicas_needed,
+    slope_weights,
+    spread,
+)
 
 RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
 
@@ -168,6 +177,13 @@ def test_a_slope_is_that_of_least_squares():
     x, y = [0.0, 1.0, 2.5, 4.0], [3.0, 2.0, 2.5, -1.0]
     assert sum(w * v for w, v in zip(slope_weights(x), y, strict=True)) == pytest.approx(stats.linregress(x, y).slope)
     assert sum(slope_weights(x)) == pytest.approx(0.0)
+
+
+def test_a_curvature_is_that_of_the_least_squares_parabola_and_sees_no_slope():
+    x, y = [0.0, 1.0, 2.5, 4.0, 4.5], [3.0, 2.0, 2.5, -1.0, 6.0]
+    weights = np.array(curvature_weights(x))
+    assert weights @ y == pytest.approx(np.polyfit(x, y, 2)[0])
+    assert weights @ (7.0 + 3.0 * np.array(x)) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_the_prior_has_the_same_digits_in_whatever_order_its_members_are_added():

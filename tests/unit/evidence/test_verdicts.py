@@ -108,6 +108,7 @@ WORST = claim("ordering", ranks={"lower": ["a", "b"], "higher": "c"})
 MOST = about_accuracy(claim("threshold", share={"experiments": ["a"], "reaches": 1.0, "at_least": 0.5}))
 GAIN = claim("non-inferiority", compare=below("a", "b"), margin={**margin(0.75, "share-of-gain"), "over": "c"})
 FALLS = claim("ordering", trend={"experiments": ["a", "b", "c", "d"], "x": [1, 10, 100, 1000]})
+SAGS = claim("ordering", curve=[{"experiments": ["a", "b", "c", "d"], "x": [1, 10, 100, 1000]}])
 UNIT = {"stated": "bits/character", "other": "nats/character", "experiments": ["a", "b"], "reference": "c"}
 WHICH_UNIT = claim("unit", unit=UNIT)
 CASES = [
@@ -125,6 +126,10 @@ CASES = [
     (claim("equivalence", metric="accuracy", equal=[["a", "b"]], margin=margin(0.3)), SHARED, AGREES),
     (claim("equivalence", metric="accuracy", equal=[["a", "b"]], margin=margin(0.1)), SHARED, DISAGREES),
     (claim("ordering", order=["a", "b"]), pair(LOW, HIGH), AGREES),
+    (SAGS, sweep(12.0, 10.0, 9.8, 11.5), AGREES),
+    (SAGS, sweep(9.0, 10.0, 10.2, 9.5), DISAGREES),
+    # A fall of the logarithm by as much at each step has no curvature.
+    (SAGS, sweep(13.31, 12.1, 11.0, 10.0), UNDECIDED),
     (claim("threshold", level={"experiments": ["a"], "at_least": 9.0}), pair(LOW, HIGH), AGREES),
     (claim("threshold", level={"experiments": ["a"], "at_most": 9.0}), pair(LOW, HIGH), DISAGREES),
     (claim("threshold", level={"experiments": ["a"], "at_least": 9.0, "at_most": 11.0}), pair(LOW, HIGH), AGREES),
@@ -257,6 +262,15 @@ def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
     (rise,) = (note for note in risen.notes if isinstance(note, Rise))
     assert rise.by == pytest.approx(math.log(130 / 120), rel=1e-3)
     assert (rise.end, rise.lowest) == ("D", "C")
+    sagging = {"a": [12.0, 12.6], "b": [10.0, 10.1], "c": [9.9, 9.3], "d": [11.0, 11.2]}
+    (curved,) = decide(SAGS, *(runs(n, v, family=n) for n, v in sagging.items())).comparisons
+    logs = [np.log(v) for v in sagging.values()]
+    fit = [np.polyfit(np.log(SAGS.curve[0].x), np.eye(4)[i], 2)[0] for i in range(4)]
+    assert curved.estimate == pytest.approx(np.polyfit(np.log(SAGS.curve[0].x), [x.mean() for x in logs], 2)[0])
+    variances = [w**2 * np.var(x, ddof=1) / 2 for w, x in zip(fit, logs, strict=True)]
+    freedom = sum(variances) ** 2 / sum(v**2 for v in variances)
+    reach = stats.t.ppf(0.975, freedom) * math.sqrt(sum(variances))
+    assert curved.interval == pytest.approx((curved.estimate - reach, curved.estimate + reach))
     high = runs("c", [20.0, 1e9], diverged=1)
     part = decide(WORST, *pair([10.0, 11.0, 12.0, 9.0, 8.0], [13.0] * 9), high).comparisons[0]
     assert (part.p, part.replicas) == (pytest.approx(1 / math.comb(8, 3)), (3, 5))

@@ -6,6 +6,7 @@ from reprise.config.claims import Claim, Learned
 from reprise.evidence import verdicts
 from reprise.evidence.contrasts import Contrast, Statement, Term, statements
 from reprise.evidence.decisions import (
+    Curvature,
     Difference,
     Estimated,
     Gap,
@@ -233,6 +234,8 @@ def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table,
     }
     if len(terms) == 1:
         return Level(**numbers, bound=-plain.offset * terms[0][0])
+    if claim.curve:
+        return Curvature(**numbers)
     return (Trend if claim.trend and len(terms) > 2 else Gap if claim.gaps else Difference)(**numbers)
 
 

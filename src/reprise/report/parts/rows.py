@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from reprise.evidence.decisions import (
     AnyComparison,
+    Curvature,
     Decision,
     Difference,
     Error,
@@ -135,6 +136,8 @@ def compared_cell(one: AnyComparison) -> str:
             return f"{_metric(term)}, {bound} {number(one.bound)}: {term.title}"
         case Trend():
             return f"{_metric(one.terms[0])}, slope: {one.terms[0].title} → {one.terms[-1].title}"
+        case Curvature():
+            return f"{_metric(one.terms[0])}, curvature: {one.terms[0].title} → {one.terms[-1].title}"
         case Gap():
             half = len(one.terms) // 2
             first, second = (_titles(part) for part in (one.terms[:half], one.terms[half:]))
@@ -259,13 +262,13 @@ def _sides(one: Estimated, values: Sequence[float], printed: bool = False) -> st
 
 def _change(value: float, one: Estimated, bounds: Sequence[float] | None) -> str:
     """Write the change along the arrow: "−9.6 % [−11.9, −7.3]"; of logarithms in per cent of where it starts."""
-    sign = 1 if isinstance(one, Trend | Gap) or _rises(one.terms[0]) else -1
+    sign = 1 if isinstance(one, Trend | Curvature | Gap) or _rises(one.terms[0]) else -1
     values = [sign * v for v in (value, *(bounds or ()))]
     if one.scale == "log":
         values = [100 * math.expm1(v) for v in values]
         width = abs(values[2] - values[1]) if bounds else abs(values[0])
         decimals = max(1, min(3, (digits(width / 4) or 1) if width else 1))
-        unit = " % per factor e" if isinstance(one, Trend) else " %"
+        unit = " % per factor e" if isinstance(one, Trend) else " % per square" if isinstance(one, Curvature) else " %"
     else:
         decimals, unit = _decimals(one), ""
     estimate, *ends = (_signed(v, decimals) for v in values)
