@@ -34,9 +34,18 @@ class MRNN(nn.Module):
 
         `mask` (T, H) multiplies the softmax input.
         """
+        states = self.states(x, h)
+        return self.logits(states, mask), states[-1]
+
+    def states(self, x: Tensor, h: Tensor) -> list[Tensor]:
+        """Return h_1 .. h_T, each (H,), of words x (T,) from state h (H,)."""
         states = []
         for W_h_x, v_x in zip(self.W_h[x].unbind(), self.v[x].unbind(), strict=True):
             U_h = self.U_l @ (v_x * (self.U_r @ h))  # U_l diag(v_x) U_r h   (H,)
             h = torch.sigmoid(W_h_x + U_h + self.b_h)  # (H,)   (3)
             states.append(h)
-        return softmax_input(states, mask) @ self.W_o.T + self.b_o, h  # (T, V)   (2)
+        return states
+
+    def logits(self, states: list[Tensor], mask: Tensor | None = None) -> Tensor:
+        """Return the logits (T, V) of the words after the states."""
+        return softmax_input(states, mask) @ self.W_o.T + self.b_o  # (2)

@@ -68,13 +68,22 @@ class RNTN(nn.Module):
 
         `mask` (T, H) multiplies the softmax input: dropout with its scale in it (section 4).
         """
+        states = self.states(x, h)
+        return self.logits(states, mask), states[-1]
+
+    def states(self, x: Tensor, h: Tensor) -> list[Tensor]:
+        """Return h_1 .. h_T, each (H,), of words x (T,) from state h (H,)."""
         W_h, U_h, b_h = self.W_h[x], self.U_h[self.matrix_index(x)], self.b_h[self.bias_index(x)]
         states = []
         # unbind, not W_h[t]: the gradient of an index is a whole tensor of zeros at every step
         for W_h_x, U, b in zip(W_h.unbind(), U_h.unbind(), b_h.unbind(), strict=True):
             h = torch.sigmoid(W_h_x + U @ h + b)  # (H,)   (4)
             states.append(h)
-        return softmax_input(states, mask) @ self.W_o.T + self.b_o, h  # (T, V)   (2)
+        return states
+
+    def logits(self, states: list[Tensor], mask: Tensor | None = None) -> Tensor:
+        """Return the logits (T, V) of the words after the states."""
+        return softmax_input(states, mask) @ self.W_o.T + self.b_o  # (2)
 
 
 def softmax_input(states: list[Tensor], mask: Tensor | None) -> Tensor:

@@ -289,6 +289,20 @@ class HalvingSchedule(RateSchedule):
     epoch (the toolkit's second), in a row or not, is the last; an epoch that made the validation loss worse is undone.
     """
 
+    KEPT = (*RateSchedule.KEPT, "kept")
+
+    kept: dict[str, Tensor] | None = None
+    """The parameters that an undone epoch goes back to."""
+
+    def end_epoch(self) -> bool:
+        """Take the epoch's losses, as `RateSchedule.end_epoch`, and undo its updates where they made it worse."""
+        undo = super().end_epoch()
+        if undo and self.kept is not None:
+            self.take_parameters(self.kept)
+        elif self.options["schedule"] == "rnnlm":
+            self.kept = self.learnt()
+        return undo
+
     @property
     def stale(self) -> bool:
         return self.epoch >= self.total or self.failures >= self.options["patience"]

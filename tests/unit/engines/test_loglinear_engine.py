@@ -1,6 +1,7 @@
 """The engine of log-linear RNNs over several steps, and its parts: classes, products, RMSprop."""
 
 import copy
+import math
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from loglinear_helpers import KINDS, model, windows
 from reprise.engines.loglinear.classes import Classes
 from reprise.engines.loglinear.native import FusedEngine, RMSprop, linear
 from reprise.engines.loglinear.reference import ReferenceEngine
+from reprise.training.protocols.loglinear import rates_of
 
 pytestmark = pytest.mark.usefixtures("march")
 
@@ -33,6 +35,39 @@ def test_a_run_is_that_of_the_readable_model_in_float64(kind, inside):
         assert (ours[name] - value).norm() < 2e-3 * (value - start[name]).norm(), name
     x, y = windows(made, 8, 50, 9)
     assert fast.evaluate(x, y) == pytest.approx(reference.evaluate(x, y), rel=1e-5)
+
+
+FAR = {"learning_rate": 1e12, "rho": 0.0, "epsilon": 1e9}
+"""A step of 1000 gradients, however large their mean square."""
+
+
+@pytest.mark.parametrize("kind", ["rnn", "ll-rnn"])
+@pytest.mark.parametrize(
+    ("engine", "exact"), [(ReferenceEngine, 1e-6), pytest.param(FusedEngine, 1e-4, marks=needs_compiler)]
+)
+def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engine, exact):
+    made = model(kind)
+    exactly = copy.deepcopy(made).double()
+    x, y = windows(made, 8, 64, 3)
+    log_p = exactly.log_p(exactly.adaptors(x, None)[0][-1]).gather(1, y[:, None])[:, 0]
+    floor = float(log_p.exp().median())
+    kept = log_p[(log_p >= math.log(floor)) & (log_p <= math.log1p(-floor))]
+    assert 0 < len(kept) < len(y)
+    parameters = dict(exactly.named_parameters())
+    gradients = dict(zip(parameters, torch.autograd.grad(-kept.sum() / len(y), list(parameters.values())), strict=True))
+    kernel = engine(exactly if engine is ReferenceEngine else made)
+    start = {name: value.double() for name, value in kernel.export().items()}
+    loss = kernel.train(x, y, **FAR, floor=floor)
+    assert loss == pytest.approx(-log_p.sum().item(), rel=1e-5)
+    for name, gradient in gradients.items():
+        change = (start[name] - kernel.export()[name].double()) / 1e3
+        assert (change - gradient).norm() < exact * (gradient.norm() + 1e-3), name
+
+
+def test_the_floor_reaches_the_engine():
+    options = {"learning_rate": 0.001, "rho": 0.9, "epsilon": 1e-8, "optimiser": "rmsprop"}
+    assert rates_of(options)["floor"] == 0.0
+    assert rates_of(options | {"probability_floor": 1e-7})["floor"] == 1e-7
 
 
 def test_classes_hold_the_types_with_the_same_features():

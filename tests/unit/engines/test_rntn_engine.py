@@ -1,5 +1,6 @@
 """The batch-1 engines over several subsequences, and how text is cut into them."""
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from corpus_helpers import random_split
 from reprise.engines.rntn.native import FusedEngine
 from reprise.engines.rntn.reference import ReferenceEngine
 from reprise.engines.rntn.subsequences import Subsequences, cut
+from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN, initialise
 
 pytestmark = pytest.mark.usefixtures("march")
@@ -41,6 +43,52 @@ def test_the_reference_takes_the_gradient_step_of_the_stated_loss():
         assert loss == pytest.approx(expected.item())
         (gradient,) = torch.autograd.grad(expected * share, model.U_h)
         torch.testing.assert_close(engine.export()["U_h"], (model.U_h - 0.1 * gradient).detach())
+
+
+def input_steps(model, data, bound):
+    """By hand, in float64: the derivatives by W_h of one subsequence, errors cut off as Mikolov's toolkit does."""
+    x, y = (torch.from_numpy(tokens.astype(np.int64)) for tokens in (data.inputs, data.targets))
+    states = [model.initial_state()]
+    for word in x:
+        states.append(model(word[None], states[-1])[1])
+    P = torch.softmax(torch.stack(states[1:]) @ model.W_o.T + model.b_o, 1)
+    errors = (P - torch.nn.functional.one_hot(y, model.vocabulary)) @ model.W_o
+    steps, after, cut_off = torch.zeros_like(model.W_h), torch.zeros(model.hidden).double(), 0
+    for t in reversed(range(len(x))):
+        h = states[t + 1]
+        cut_off += int((errors[t].abs() > bound).any()) + int((after.abs() > bound).any())
+        dz = (errors[t].clamp(-bound, bound) + after.clamp(-bound, bound)) * h * (1 - h)
+        steps[x[t]] += dz
+        if isinstance(model, MRNN):
+            after = model.U_r.T @ (model.v[x[t]] * (model.U_l.T @ dz))
+        else:
+            after = model.U_h[model.matrix_index(x[t])].T @ dz
+    return steps, cut_off
+
+
+@pytest.mark.parametrize("made", [lambda: RNTN(40, 6, 3), lambda: MRNN(40, 6, 5)], ids=["r-rntn", "m-rnn"])
+@pytest.mark.parametrize(
+    ("engine", "exact"), [(ReferenceEngine, 1e-9), pytest.param(FusedEngine, 1e-5, marks=needs_compiler)]
+)
+def test_a_bound_cuts_off_the_error_from_the_output_and_that_from_the_next_state(made, engine, exact):
+    model = small(made())
+    with torch.no_grad():
+        for matrix in (model.U_h,) if isinstance(model, RNTN) else (model.U_l, model.U_r, model.v):
+            matrix.mul_(4)  # an error that grows on its way back
+    data = text(40).slice(0, 1)
+    model, start = model.double(), {name: value.clone() for name, value in model.double().state_dict().items()}
+    with torch.no_grad():
+        bounded, cut_off = input_steps(model, data, 0.05)
+        free, none = input_steps(model, data, 1e9)
+    assert (cut_off > data.tokens, none) == (True, 0)
+    for bound, steps in ((0.05, bounded), (0.0, free)):
+        model.load_state_dict(start)
+        kernel = engine(model if engine is ReferenceEngine else copy.deepcopy(model).float())
+        how = {"learning_rate": 1.0, "reduction": "sum", "dropout": 0.0, "key": 0}
+        kernel.train(data, **how, error_bound=bound)
+        change = start["W_h"] - kernel.export()["W_h"].double()
+        assert (change - steps).norm() < exact * steps.norm() + 10 * exact * (engine is FusedEngine)
+    assert (bounded - free).norm() > 0.1 * free.norm()
 
 
 @needs_compiler

@@ -29,6 +29,16 @@ def test_how_the_text_is_handed_over_decides_nothing(made, engine, model):
     assert same_bits(pieces.kernel.export(), at_once.kernel.export())
 
 
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_a_bound_on_errors_reaches_the_engine(made, engine):
+    """Under a bound next to 0 the output alone learns."""
+    training = made(0, engine, matrices=5, error_bound=1e-30)
+    before = training.kernel.export()
+    finish(training)
+    changed = {name for name, value in training.kernel.export().items() if not value.equal(before[name])}
+    assert changed == {"W_o", "b_o"}
+
+
 @pytest.fixture
 def told(monkeypatch):
     """A training that is told these cross-entropies of its validations; `validated` are the parameters that it had."""

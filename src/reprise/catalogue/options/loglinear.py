@@ -39,6 +39,8 @@ class Windows(Options):
     rho: Share
     """decay of the mean square"""
     epsilon: NotNegative
+    probability_floor: Share = 0.0
+    """in training, no gradient of words with a probability below this, or above 1 less this; 0: of every word"""
     patience: Count
     """epochs without a better validation loss that end training"""
     max_epochs: Count

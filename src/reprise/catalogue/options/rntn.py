@@ -56,5 +56,5 @@ class SubsequenceSGD(Halving):
     loss_reduction: Literal["sum", "mean"]
     dropout: Share
     """probability that a unit before the softmax is dropped"""
-    schedule: Literal["halve-below-ratio", "rnnlm"]
-    """rnnlm: ratio of cross-entropies, and an epoch that made the validation loss worse is undone"""
+    error_bound: NotNegative = 0.0
+    """largest derivative of the loss by a unit of a state, from its output and from the next state each; 0: none"""

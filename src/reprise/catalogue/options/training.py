@@ -21,7 +21,8 @@ class Halving(Options):
 
     learning_rate: Positive
     """of the first epoch"""
-    schedule: Literal["halve-below-ratio"]
+    schedule: Literal["halve-below-ratio", "rnnlm"]
+    """rnnlm: ratio of cross-entropies, and an epoch that made the validation loss worse is undone"""
     halving_ratio: NotNegative
     """perplexity of the epoch before over the present one; below it the learning rate is halved"""
     patience: Count

@@ -9,6 +9,7 @@ left alone. Symbols as in `models/loglinear.py`.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -85,10 +86,21 @@ class FusedEngine:
 
     @torch.no_grad()
     def train(
-        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
+        self,
+        x: Tensor,
+        y: Tensor,
+        *,
+        learning_rate: float,
+        rho: float,
+        epsilon: float,
+        inside: float = 0.0,
+        floor: float = 0.0,
     ) -> float:
+        """Make one step; see `ReferenceEngine.train`."""
         h = self._read(x)
         losses = self.output.losses(_targeted(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
+        if floor:
+            self.output.d[(losses > -math.log(floor)) | (losses < -math.log1p(-floor))] = 0.0
         self.optimiser.begin(learning_rate, rho, epsilon, inside)
         dh = self.output.backward(self.optimiser)
         self._back(dh.view(h.shape) if y.dim() == 2 else dh)
@@ -243,7 +255,8 @@ class RMSprop:
 
         a = rho a + (1 - rho) g^2        p = p - rate * g / (sqrt(a + inside) + epsilon)
 
-    Until Keras 0.3 the epsilon stood inside the root (inside = 1e-6, epsilon = 0), since Keras 1 beside it (1e-8).
+    Up to Keras 1.0.2 the epsilon stood inside the root (inside = 1e-6, epsilon = 0), from 1.0.3 on (May 2016) beside it
+    (1e-8).
 
     Keras moves every row in every step: where g is 0 the parameter stays and a falls by the factor rho. Here such a row
     is left alone, and when it next has a gradient its a is first multiplied by rho to the power of the steps it missed.

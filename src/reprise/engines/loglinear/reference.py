@@ -1,5 +1,6 @@
 """The loss of the log-linear RNN, window by window, and its engine with autograd: what the fast one is held to."""
 
+import math
 from operator import itemgetter
 from typing import Any
 
@@ -19,11 +20,35 @@ class WordsInWindows:
     """
 
     state: State | None = None
+    floor: float = 0.0
 
     def train(
-        self, x: Tensor, y: Tensor, *, learning_rate: float, rho: float, epsilon: float, inside: float = 0.0
+        self,
+        x: Tensor,
+        y: Tensor,
+        *,
+        learning_rate: float,
+        rho: float,
+        epsilon: float,
+        inside: float = 0.0,
+        floor: float = 0.0,
     ) -> float:
-        """Make one step on the mean loss of the targets; return the summed one in nats, under the weights before it."""
+        """Make one step on the mean loss of the targets.
+
+        Args:
+            x: Words, (T, B).
+            y: Targets.
+            learning_rate: RMSprop's.
+            rho: How much of the mean square stays.
+            epsilon: Beside the root.
+            inside: Inside the root.
+            floor: A target whose probability lies below it, or above 1 - floor, gives no gradient, as in Keras 1; 0:
+                each gives one.
+
+        Returns:
+            The summed loss in nats, without a floor, under the weights before the step.
+        """
+        self.floor = floor
         return self._go_on("train", x, y, rate=learning_rate, rho=rho, epsilon=epsilon, inside=inside)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
@@ -64,8 +89,9 @@ class WordsInWindows:
         if "y" not in batch:
             return a.sum(), {"log_p": model.log_p(a[-1])}
         y = batch["y"]
-        nats = -self.log_p_of(y.flatten(), model, a.flatten(0, 1) if y.dim() == 2 else a[-1]).sum()
-        return nats / y.numel(), {"nats": nats} | (by_name(after) if carried else {})
+        log_p = self.log_p_of(y.flatten(), model, a.flatten(0, 1) if y.dim() == 2 else a[-1])
+        kept = log_p.clamp(math.log(self.floor), math.log1p(-self.floor)) if self.floor else log_p
+        return -kept.sum() / y.numel(), {"nats": -log_p.sum()} | (by_name(after) if carried else {})
 
 
 class ReferenceEngine(WordsInWindows, ReadableEngine):

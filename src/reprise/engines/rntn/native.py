@@ -4,6 +4,8 @@ Here the parameters of the readable model are laid out as it needs them: rows pa
 recurrence matrices transposed, W_o in tiles of words with b_o as their last row.
 """
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -18,7 +20,7 @@ PADDING_BIAS = -1e30
 
 Model = build.structure("i V H M", "f h_0", "p matrix_of bias_of W_h U_h b_h W_o v U_l U_r")
 Data = build.structure("p inputs targets offsets reset", "l count first_token")
-FUNCTIONS = {"train": "dpppfiuuf", "evaluate": "dppp", "lanes": "i", "tile": "i", "max_length": "i"}
+FUNCTIONS = {"train": "dpppfiuuff", "evaluate": "dppp", "lanes": "i", "tile": "i", "max_length": "i"}
 
 
 class FusedEngine:
@@ -54,9 +56,19 @@ class FusedEngine:
     def hidden(self, value: Tensor) -> None:
         self._hidden[:] = value.detach().to("cpu", torch.float32).numpy()
 
-    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
+    def train(
+        self,
+        data: Subsequences,
+        *,
+        learning_rate: float,
+        reduction: str,
+        dropout: float,
+        key: int,
+        error_bound: float = 0.0,
+    ) -> float:
+        """Make one SGD step a subsequence; see `ReferenceEngine.train`."""
         kept = float(np.float32(1.0 / (1.0 - dropout)))
-        how = learning_rate, int(reduction == "mean"), key, dropout_threshold(dropout), kept
+        how = learning_rate, int(reduction == "mean"), key, dropout_threshold(dropout), kept, error_bound or math.inf
         return self.library.train(self.model, self._data(data), self._hidden, *how)
 
     def evaluate(self, data: Subsequences) -> float:

@@ -16,14 +16,33 @@ class ReferenceEngine(ReadableEngine):
         super().__init__(model)
         self.hidden: Tensor = self.model.initial_state()
 
-    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> float:
-        """Make one SGD step a subsequence, on the "sum" or "mean" of its losses.
+    def train(
+        self,
+        data: Subsequences,
+        *,
+        learning_rate: float,
+        reduction: str,
+        dropout: float,
+        key: int,
+        error_bound: float = 0.0,
+    ) -> float:
+        """Make one SGD step a subsequence.
 
-        Returns the sum of all losses in nats, each word's under the weights before its step.
+        Args:
+            data: The text.
+            learning_rate: The size of a step.
+            reduction: Whether a step descends the "sum" or the "mean" of its words' losses.
+            dropout: The probability that a unit is dropped before the softmax.
+            key: Says which units are.
+            error_bound: The largest derivative of the step's loss by a unit of a state, from its output and from the
+                next state each, as in Mikolov's toolkit ("gradient_cutoff"); 0: none.
+
+        Returns:
+            The sum of all losses in nats, each word's under the weights before its step.
         """
         total = 0.0
         for i in range(len(data)):
-            loss = self._loss(data, i, dropout, key)  # sum over the words
+            loss = self._loss(data, i, dropout, key, error_bound)  # sum over the words
             total += loss.item()
             if reduction == "mean":
                 loss = loss / int(data.offsets[i + 1] - data.offsets[i])
@@ -35,7 +54,7 @@ class ReferenceEngine(ReadableEngine):
         """Return the summed loss in nats, without dropout and without steps."""
         return sum(self._loss(data, i, 0.0, 0).item() for i in range(len(data)))
 
-    def _loss(self, data: Subsequences, i: int, dropout: float, key: int) -> Tensor:
+    def _loss(self, data: Subsequences, i: int, dropout: float, key: int, bound: float = 0.0) -> Tensor:
         begin, end = int(data.offsets[i]), int(data.offsets[i + 1])
         h = self.model.initial_state() if data.reset[i] else self.hidden.to(self.model.W_h)
         x = torch.from_numpy(data.inputs[begin:end]).to(h.device, torch.int64)
@@ -43,6 +62,21 @@ class ReferenceEngine(ReadableEngine):
         mask = None
         if dropout:
             mask = dropout_mask_torch(key, data.first_token + begin, end - begin, len(h), dropout, h.device, h.dtype)
-        logits, h = self.model(x, h, mask)
+        if bound:
+            states = []
+            for word in x[:, None]:
+                (h,) = self.model.states(word, _bounded(h, bound))
+                states.append(h)
+            logits = self.model.logits([_bounded(state, bound) for state in states], mask)
+        else:
+            logits, h = self.model(x, h, mask)
         self.hidden = h.detach()
         return functional.cross_entropy(logits, y, reduction="sum")
+
+
+def _bounded(h: Tensor, bound: float) -> Tensor:
+    """The same state, whose derivative is cut off at plus and minus `bound`."""
+    copy = h.clone()
+    if copy.requires_grad:
+        copy.register_hook(lambda gradient: gradient.clamp(-bound, bound))
+    return copy

@@ -117,14 +117,16 @@ struct Run {
     }
   }
 
-  // dz: the loss's derivative by the argument of sigma, from the last step to the first.
-  void backward_through_time(int T, const int32_t* x) {
+  // dz: the loss's derivative by the argument of sigma, from the last step to the first. The derivative by a state is
+  // that from its output plus that from the next state, each cut off at plus and minus `bound`.
+  void backward_through_time(int T, const int32_t* x, float bound) {
+    const auto cut = [bound](float d) { return std::min(std::max(d, -bound), bound); };  // leaves NaN as it is
     std::fill(dh.data, dh.data + Hw, 0.f);
     for (int t = T - 1; t >= 0; t--) {
       const float *mask = masks.data + t * Hw, *dH_t = dH.data + t * H1, *h_t = state(t + 1);
       float *z = dz.data + t * Hw, *dr_t = dr.data + t * Mw, *df_t = df.data + t * Mw;
       for (int j = 0; j < H; j++)
-        z[j] = (dh.data[j] + mask[j] * dH_t[j]) * h_t[j] * (1 - h_t[j]);
+        z[j] = (cut(dh.data[j]) + cut(mask[j] * dH_t[j])) * h_t[j] * (1 - h_t[j]);
       if (m.M) {  // df = U_l' dz, dr = v_x * df, dh = U_r' dr
         row_products(m.U_l, m.M, Hw, z, df_t);
         const float* v = m.v + (long)x[t] * Mw;
@@ -163,7 +165,7 @@ struct Run {
 
   // The summed loss in nats of all subsequences; `hidden` (H,) is the state before and after.
   double read(const Data& data, float* hidden, const Dropout& dropout, bool train,
-              float learning_rate, bool mean) {
+              float learning_rate, bool mean, float bound) {
     double loss = 0;  // double: millions of terms
     std::copy(hidden, hidden + H, state(0));
     for (int64_t s = 0; s < data.count; s++) {
@@ -176,7 +178,7 @@ struct Run {
       loss += forward(out, T, y);
       if (train) {
         backward(out, T, y, mean ? 1.f / (float)T : 1.f);
-        backward_through_time(T, x);
+        backward_through_time(T, x, bound);
         update_recurrence(T, x, learning_rate);
       }
       std::copy(state(T), state(T) + H, state(0));
@@ -192,12 +194,12 @@ int reprise_tile() { return TILE; }
 int reprise_max_length() { return MAX_T; }
 
 double reprise_train(const Model* m, const Data* data, float* hidden, float learning_rate, int mean,
-                     uint64_t key, uint64_t threshold, float scale) {
+                     uint64_t key, uint64_t threshold, float scale, float bound) {
   const Dropout dropout{key, threshold, scale};
-  return Run(*m).read(*data, hidden, dropout, true, learning_rate, mean != 0);
+  return Run(*m).read(*data, hidden, dropout, true, learning_rate, mean != 0, bound);
 }
 
 double reprise_evaluate(const Model* m, const Data* data, float* hidden) {
-  return Run(*m).read(*data, hidden, Dropout{0, 0, 1.f}, false, 0.f, false);
+  return Run(*m).read(*data, hidden, Dropout{0, 0, 1.f}, false, 0.f, false, 0.f);
 }
 }

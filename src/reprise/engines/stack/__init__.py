@@ -16,6 +16,7 @@ from reprise.engines.stack.sentences import LineMember, SentenceMember, Translat
 from reprise.engines.stack.stack import OutOfMemory, Stack
 from reprise.engines.stack.symbols import BookMember, PalindromeMember, RecallMember
 from reprise.engines.stack.words import GatedMember, SubsequenceMember, WindowMember
+from reprise.errors import UserError
 
 __all__ = ["NAME", "Member", "OutOfMemory", "Request", "Stack", "join", "result_of"]
 
@@ -32,6 +33,8 @@ def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, An
             rms = RMSProp(options["decay"], 0.0, inside=options["epsilon"], first=first)
             return BookMember(stack, model, rms, clip)
         case "subsequence-sgd":
+            if options.get("error_bound"):
+                raise UserError("engine: stacked does not bound errors; choose engine: fused or reference")
             return SubsequenceMember(stack, model, SGD(), reduction=options["loss_reduction"])
         case "batched-sgd":
             return GatedMember(stack, model, SGD(), clip, reduction=options["loss_reduction"])

@@ -106,7 +106,16 @@ class SubsequenceMember(Member):
             lists |= dict(zip(("matrices", "matrix"), distinct(k, self.K), strict=True))
         return lists
 
-    def train(self, data: Subsequences, *, learning_rate: float, reduction: str, dropout: float, key: int) -> Request:
+    def train(
+        self,
+        data: Subsequences,
+        *,
+        learning_rate: float,
+        reduction: str,
+        dropout: float,
+        key: int,
+        error_bound: float = 0.0,
+    ) -> Request:
         """Request what the reference engine computes; `reduction` is that which the member was made with."""
         return self._go_on("train", data, rate=learning_rate, dropout=dropout, key=key)
 

@@ -171,4 +171,5 @@ class Windows(Epochs):
 def rates_of(options: Mapping[str, Any]) -> dict[str, float]:
     """Return RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
     rates = {name: options[name] for name in ("learning_rate", "rho", "epsilon")}
+    rates["floor"] = options.get("probability_floor", 0.0)
     return rates if options["optimiser"] == "rmsprop" else rates | {"epsilon": 0.0, "inside": options["epsilon"]}

@@ -21,7 +21,6 @@ class SubsequenceSGD(HalvingSchedule):
     """Epochs over the training text, each followed by the loss on the validation and test text."""
 
     NEXT = "subsequence"
-    KEPT = (*HalvingSchedule.KEPT, "kept")
     CARRIED = "hidden"
 
     at_once = 1500
@@ -39,7 +38,6 @@ class SubsequenceSGD(HalvingSchedule):
         initialise(model, std, self.generator("weights"), biases=biases, constants=factors)
         self.compute(model, choose)
         self.begin({split: data.tokens for split, data in self.data.items()}, loaded)
-        self.kept: dict[str, Tensor] | None = None  # parameters that an undone epoch goes back to
 
     def length(self) -> int:
         return len(self.data[self.part])
@@ -57,6 +55,7 @@ class SubsequenceSGD(HalvingSchedule):
                 reduction=self.options["loss_reduction"],
                 dropout=self.options["dropout"],
                 key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
+                error_bound=self.options.get("error_bound", 0.0),
             )
         )
 
@@ -68,9 +67,3 @@ class SubsequenceSGD(HalvingSchedule):
     def next_log_p(self, symbols: Tensor) -> Tensor:
         model = self.readable()
         return torch.log_softmax(model(symbols, model.initial_state())[0][-1], -1)
-
-    def end_epoch(self) -> None:
-        if super().end_epoch() and self.kept is not None:
-            self.kernel.load(self.kept)
-        elif self.options["schedule"] == "rnnlm":
-            self.kept = self.kernel.export()
