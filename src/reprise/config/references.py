@@ -34,6 +34,8 @@ def check_references(paper: Paper, place: Place) -> None:
             _check_alternative(paper, alternative, place("assumptions", key, "alternatives", name))
     if paper.headline:
         require_known(paper.headline.claim, paper.claims, place("headline", "claim"), "claim")
+        for key in paper.headline.remark.while_ if paper.headline.remark else ():
+            require_known(key, paper.claims, place("headline", "remark.while"), "claim")
     check_claims(paper, place)
     check_arithmetic(paper, place)
 

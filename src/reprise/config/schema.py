@@ -134,11 +134,19 @@ class Deviation(Strict):
     data: bool = Field(False, description="whether other data stand in for the paper's")
 
 
+class Remark(Strict):
+    """A sentence among README's notes, for as long as these claims have these answers."""
+
+    words: str
+    while_: dict[str, str] = Field(alias="while", min_length=1, description="answers by claim")
+
+
 class Headline(Strict):
     """The claim that a reader asks for first: "<words> replicates (ours …; the paper …)"."""
 
     claim: str
     words: str
+    remark: Remark | None = None
 
 
 class Erratum(Strict):

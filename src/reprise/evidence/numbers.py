@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from reprise.evaluation.bleu_counts import ORDER
+from reprise.evaluation.text_measures import whole_words
 from reprise.units import derived
 
 TRANSLATIONS = "translations"
@@ -27,12 +28,36 @@ LETTERS = {
 
 
 def numbers_of(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Rows of split, metric, value, unit and n: each metric, what follows from it, losses of letters, and BLEU."""
+    """Yield rows of split, metric, value, unit and n: each metric, what follows from it, and what samples show."""
     for metric in record["metrics"]:
         yield metric
         yield from derived(metric, record["metrics"])
     yield from letter_rows(record)
     yield from bleu_rows(record)
+    yield from word_length_rows(record)
+
+
+FIFTHS = ("first-fifth", "last-fifth")
+
+
+def word_length_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the mean length of the words that a training sampled early and late; n counts the words.
+
+    Early and late are the first and the last fifth of the steps at which it wrote a text, without step 0. Nothing for a
+    record with fewer than two of them.
+    """
+    if record["status"] != "finished":
+        return
+    sampled = [s for s in record["samples"] if s.get("kind") == "start" and s.get("decoder") == "sample" and s["step"]]
+    steps = sorted({s["step"] for s in sampled})
+    if len(steps) < 2:
+        return
+    many = max(1, len(steps) // 5)
+    for split, chosen in zip(FIFTHS, (steps[:many], steps[-many:]), strict=True):
+        words = [word for s in sampled if s["step"] in chosen for word in whole_words(s["text"])]
+        if words:
+            value = sum(map(len, words)) / len(words)
+            yield {"split": split, "metric": "word_length", "value": value, "unit": "letters", "n": len(words)}
 
 
 def letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,10 @@
-"""Losses at places of a word, of the curve in a record: document 000, section 5."""
+"""Numbers worked out of a record: losses at places of a word (document 000, section 5), lengths of sampled words."""
 
 import pytest
 from claims_helpers import decide, runs
 from config_helpers import project
 
-from reprise.evidence.numbers import FIRST_LETTERS, LETTERS, letter_rows, numbers_of
+from reprise.evidence.numbers import FIRST_LETTERS, LETTERS, letter_rows, numbers_of, word_length_rows
 from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED
 
 GSO = project().papers["gso"]
@@ -35,6 +35,23 @@ def test_positions_are_weighed_by_their_letters():
     assert [row["metric"] for row in numbers_of(short)] == list(LETTERS)[:2]
     assert list(letter_rows({**short, "status": "diverged"})) == []
     assert list(letter_rows({**short, "curves": short["curves"][:1]})) == []
+
+
+def sampled(step, text, decoder="sample"):
+    return {"kind": "start", "decoder": decoder, "step": step, "text": text}
+
+
+def test_words_are_longer_late_by_what_was_sampled_early_and_late():
+    early, late = [". a bb ccc.", ". a a a."], [". dddd eeee.", ". cut whole short"]
+    texts = [*early, *(["."] * 6), *late]
+    made = {**record([1], [1.0], [1]), "samples": [sampled(5 * (i + 1), text) for i, text in enumerate(texts)]}
+    # Neither the untrained network nor argmax texts count; a word that the text's end may have cut does not.
+    made["samples"] += [sampled(0, ". untrained."), sampled(5, ". argmaximum.", decoder="argmax")]
+    found = [(row["split"], row["value"], row["n"], row["unit"]) for row in word_length_rows(made)]
+    mean_late = pytest.approx((4 + 4 + 3 + 5) / 4)
+    assert found == [("first-fifth", 9 / 6, 6, "letters"), ("last-fifth", mean_late, 4, "letters")]
+    assert list(word_length_rows({**made, "status": "diverged"})) == []
+    assert list(word_length_rows({**made, "samples": made["samples"][:1]})) == []
 
 
 FALLING = [(2.6, 1.4, 0.3, 0.4), (2.5, 1.45, 0.28, 0.38), (2.55, 1.38, 0.31, 0.42)]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from report_case import ROOT, contexts, experiments, make_project
@@ -46,6 +47,21 @@ def test_every_claim_on_trained_models_is_counted_once():
     assert counted == summary.trained == len(trained)
     text = results(summary)
     assert all(document.counts in text for document in summary.documents)
+
+
+def test_a_remark_stands_while_its_claims_have_the_answers_that_it_rests_on():
+    (document,) = (d for d in summarise(contexts()).documents if d.context.paper.headline.remark)
+    remark = document.context.paper.headline.remark
+    given = [replace(a, decision=decided(a, remark.while_.get(a.claim))) for a in document.answers]
+    assert replace(document, answers=given).remark == remark.words
+    for key in remark.while_:
+        turned = [replace(a, decision=decided(a, "undecided" if a.claim == key else None)) for a in given]
+        assert replace(document, answers=turned).remark == ""
+
+
+def decided(answer, wanted):
+    """Its decision, with another answer if one is wanted."""
+    return answer.decision.model_copy(update={"answer": wanted} if wanted else {})
 
 
 def test_corrections_and_unstable_training_runs_are_those_of_the_answers_that_are_shown():

@@ -6,6 +6,8 @@ from reprise.catalogue.prompts import PROMPTS
 
 _SPLITS = {
     "all": "",
+    "first-fifth": "the first fifth of training",
+    "last-fifth": "the last fifth of training",
     "argmax": "argmax texts",
     "sample": "sampled texts",
     "test1": "Test1",
@@ -46,6 +48,7 @@ _METRICS = {
     "shortening_by_bigrams": "shortening of the median line by bigrams",
     "spaces": "share of spaces in {split}",
     "unpredicted_share": "share of {split} words without a probability or with 0",
+    "word_length": "mean length of sampled words {where}",
     "words_in_book": "share of words that the book has {where}",
     "words_in_licence": "share of the licence's words {where}",
 }

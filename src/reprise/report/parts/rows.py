@@ -36,7 +36,7 @@ MARGIN_KINDS = {"non-inferiority", "equivalence"}
 """Kinds of claims that a margin decides."""
 _RISING = {"share", "BLEU"}
 """Units whose larger numbers are the better ones."""
-_RISING_METRICS = {"accuracy", "bleu", "last_ten_accuracy"}
+_RISING_METRICS = {"accuracy", "bleu", "last_ten_accuracy", "word_length"}
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,14 @@ class Document:
         return " / ".join(str(count[answer]) for answer in DECIDED)
 
     @property
+    def remark(self) -> str:
+        """The sentence of the paper's file, if its claims still have the answers that it rests on; else ""."""
+        remark, given = self.context.paper.headline and self.context.paper.headline.remark, {}
+        if remark:
+            given = {answer.claim: answer.answer for answer in self.answers if answer.claim in remark.while_}
+        return remark.words if remark and given == remark.while_ else ""
+
+    @property
     def unanswered(self) -> int:
         """How many claims about trained models have no such answer."""
         return sum(answer.answer not in DECIDED for answer in self.trained)
