@@ -24,7 +24,7 @@ class Worked:
 
 
 def work_out(entry: Arithmetic) -> Worked:
-    """The value of the entry's formula beside the printed number, or beside the second formula.
+    """Return the value of the entry's formula beside the printed number, or beside the second formula.
 
     A printed number agrees if it is the value rounded to its last digit, halves either way; it is cut if it is the
     value without its further digits. Two formulas agree if their values are the same.

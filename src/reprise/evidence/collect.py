@@ -48,7 +48,7 @@ def collect_tier(project: Project, experiments: Iterable[Resolved]) -> tuple[int
 def collect(
     experiments: Iterable[Resolved], root: Path, folder: Path, counted: Callable[[Resolved], str] = lambda _: ""
 ) -> tuple[int, int]:
-    """Writes the four files into `folder` (results/<tier>); returns how many records were found, of how many.
+    """Write the four files into `folder` (results/<tier>); return how many records there are, of how many.
 
     `counted` says of an experiment which tokens count (`counted_by`).
 
@@ -75,7 +75,7 @@ def collect(
 
 
 def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:
-    """What a token of the experiment's text is, and which of them are predicted; "" where none is.
+    """Return what a token of the experiment's text is, and which of them are predicted; "" where none is.
 
     `preparations` are those of the datasets.
     """

@@ -38,23 +38,23 @@ class Contrast:
     log: bool = False
 
     def over_experiments(self) -> dict[str, list[tuple[float, Quantity]]]:
-        """The part that each experiment has in it; an empty one of those whose terms cancel."""
-        found: dict[str, list[tuple[float, Quantity]]] = {}
+        """Return the part that each experiment has in it; an empty one of those whose terms cancel."""
+        parts: dict[str, list[tuple[float, Quantity]]] = {}
         for term, weight in self.merged().items():
-            part = found.setdefault(term.experiment, [])
+            part = parts.setdefault(term.experiment, [])
             if weight:
                 part.append((weight, term.quantity))
-        return found
+        return parts
 
     def merged(self) -> dict[Term, float]:
-        """The weight of each term, 2 of one that stands in both differences of a gap: it varies once, by twice that."""
-        found: dict[Term, float] = {}
+        """Return the weight of each term, 2 of one in both differences of a gap: it varies once, by twice that."""
+        weights: dict[Term, float] = {}
         for weight, term in self.weights:
-            found[term] = found.get(term, 0.0) + weight
-        return found
+            weights[term] = weights.get(term, 0.0) + weight
+        return weights
 
     def of(self, values: Iterable[float]) -> float:
-        """The combination of one number a term, in the order of the weights."""
+        """Return the combination of one number a term, in the order of the weights."""
         numbers = [math.log(v) for v in values] if self.log else values
         return sum(weight * value for (weight, _), value in zip(self.weights, numbers, strict=True)) + self.offset
 
@@ -68,7 +68,7 @@ class Statement:
 
 
 def statements(claim: Claim) -> list[Statement]:
-    """The parts of a claim about means, all of which have to hold."""
+    """Return the parts of a claim about means, all of which have to hold."""
     if claim.gaps:
         return [_plain(_minus(_difference(a, claim), _difference(b, claim))) for a, b in pairwise(claim.gaps)]
     if claim.compare:
@@ -95,7 +95,7 @@ def terms_of(claim: Claim) -> list[Term]:
 
 
 def _held(term: Term, level: Level) -> list[Statement]:
-    """The metric above or below a bound, or within two; a whole number is less than a half from its own, either way."""
+    """State the metric above or below a bound, or within two; a whole number is less than a half from its own."""
     if level.equals is not None:
         plain, turned = Contrast(((1.0, term),), -level.equals), Contrast(((-1.0, term),), level.equals)
         return [Statement(plain, tuple(replace(one, offset=one.offset + 0.5) for one in (plain, turned)))]
@@ -108,16 +108,16 @@ def _plain(contrast: Contrast) -> Statement:
 
 
 def _terms(side: Side, claim: Claim) -> list[tuple[float, Term]]:
-    """A side as weighted terms: one experiment, or the mean over several."""
+    """Return a side as weighted terms: one experiment, or the mean over several."""
     given = side.mean if isinstance(side, Mean) else [side]
     terms = [one if isinstance(one, ConfiguredTerm) else ConfiguredTerm(experiment=one) for one in given]
     return [(1 / len(terms), Term(t.experiment, (t.metric or claim.metric, t.split or claim.split))) for t in terms]
 
 
 def _contrast(weights: Iterable[tuple[float, Term]], claim: Claim) -> Contrast:
-    found = tuple(weights)
+    terms = tuple(weights)
     absolute = claim.margin is not None and claim.margin.measure == "absolute"
-    return Contrast(found, log=not absolute and all(is_ratio_scale(term.quantity[0]) for _, term in found))
+    return Contrast(terms, log=not absolute and all(is_ratio_scale(term.quantity[0]) for _, term in terms))
 
 
 def _difference(comparison: Comparison, claim: Claim) -> Contrast:
@@ -130,7 +130,7 @@ def _minus(one: Contrast, other: Contrast) -> Contrast:
 
 
 def _compared(comparison: Comparison, claim: Claim) -> Statement:
-    """higher - lower, with the margin still allowed (non-inferiority) or asked (superiority)."""
+    """Compare: higher - lower, with the margin still allowed (non-inferiority) or asked (superiority)."""
     plain, margin = _difference(comparison, claim), claim.margin
     if margin is None:
         return _plain(plain)
@@ -167,7 +167,7 @@ def _curved(curve: Curve, claim: Claim) -> Statement:
 
 
 def _falling(claim: Claim) -> list[Statement]:
-    """A negative slope over log x, and the last experiment below the first."""
+    """Return a negative slope over log x, and the last experiment below the first."""
     experiments, x = claim.trend.experiments, [math.log(value) for value in claim.trend.x]
     terms = [_terms(name, claim)[0][1] for name in experiments]
     slope = _contrast([(-w, term) for w, term in zip(slope_weights(x), terms, strict=True)], claim)

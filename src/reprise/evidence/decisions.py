@@ -22,6 +22,8 @@ _DIGITS = 6
 
 
 class Typed(BaseModel):
+    """What is written to claims.json and read back: no unknown key, no change, no infinite number."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
@@ -294,8 +296,8 @@ class Verdict(Typed):
     @property
     def sizes(self) -> dict[str, int]:
         """How many comparisons have each size, of those that have one."""
-        found = [one.size for one in self.comparisons if isinstance(one, Estimated)]
-        return {size: found.count(size) for size in SizeName.__args__ if size in found}
+        sizes = [one.size for one in self.comparisons if isinstance(one, Estimated)]
+        return {size: sizes.count(size) for size in SizeName.__args__ if size in sizes}
 
     @property
     def size(self) -> str | None:
@@ -304,7 +306,7 @@ class Verdict(Typed):
 
 
 def weakest(comparisons: list[Any]) -> Any:
-    """The comparison with the largest p; of errors the largest share of its tolerance; None without any."""
+    """Return the comparison with the largest p; of errors the largest share of its tolerance; None without any."""
 
     def weakness(one: Comparison) -> tuple[float, float]:
         if isinstance(one, Error):

@@ -75,18 +75,18 @@ class Compared:
 
 
 def compare(statement: Statement, table: Table) -> Compared | None:
-    """The statement, measured; None where an experiment has no number for it."""
+    """Measure the statement; None where an experiment has no number for it."""
     plain, tests = measure(statement.plain, table), tuple(measure(test, table) for test in statement.tests)
     if plain is None or None in tests:
         return None
     terms = [term for _, term in statement.plain.weights]
     numbers = [table.runs[term.experiment].combined([(1.0, term.quantity)]) for term in terms]
     if plain.method == "folds":
-        numbers = [{fold: found[fold] for fold in _common(numbers)} for found in numbers]
+        numbers = [{fold: values[fold] for fold in _common(numbers)} for values in numbers]
     return Compared(
         statement,
         plain,
-        tuple(mean(found.values(), statement.plain.log) for found in numbers),
+        tuple(mean(values.values(), statement.plain.log) for values in numbers),
         tests,
         _papers(statement.plain, table, printed=True),
         _papers(statement.plain, table),
@@ -96,7 +96,7 @@ def compare(statement: Statement, table: Table) -> Compared | None:
 
 
 def _band(contrast: Contrast, table: Table) -> tuple[float, float] | None:
-    """The least and the largest contrast that the paper's numbers may have been rounded from; None as of `_papers`."""
+    """Return the least and the largest contrast that may have been rounded to the paper's; None as of `_papers`."""
     bands = [(w, table.runs[term.experiment].reported_band(term.quantity)) for w, term in contrast.weights]
     if None in (band for _, band in bands) or (contrast.log and min(band[0] for _, band in bands) <= 0):
         return None
@@ -104,19 +104,19 @@ def _band(contrast: Contrast, table: Table) -> tuple[float, float] | None:
 
 
 def _papers(contrast: Contrast, table: Table, printed: bool = False) -> float | None:
-    """The contrast of the paper's own numbers, in our unit or as printed, then of no logarithms.
+    """Return the contrast of the paper's own numbers, in our unit or as printed, then of no logarithms.
 
     None where one is missing, or has no logarithm.
     """
     terms = [(table.runs[term.experiment], term.quantity) for _, term in contrast.weights]
-    found = [of.reported(quantity) if printed else of.reported_in_our_unit(quantity) for of, quantity in terms]
-    if None in found or (contrast.log and min(found) <= 0):
+    reported = [of.reported(quantity) if printed else of.reported_in_our_unit(quantity) for of, quantity in terms]
+    if None in reported or (contrast.log and min(reported) <= 0):
         return None
-    return replace(contrast, log=contrast.log and not printed).of(found)
+    return replace(contrast, log=contrast.log and not printed).of(reported)
 
 
 def measure(contrast: Contrast, table: Table) -> Measured | None:
-    """The contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
+    """Measure the contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
 
     What is exact has no error. Folds are paired where all experiments have them; of their own variance and that of the
     family's folds the one with most degrees of freedom is taken, as a two-way analysis of variance takes its pooled
@@ -135,7 +135,7 @@ def measure(contrast: Contrast, table: Table) -> Measured | None:
 
 
 def _common(samples: list[dict]) -> list:
-    """The folds that all have."""
+    """Return the folds that all have."""
     return [fold for fold in samples[0] if all(fold in sample for sample in samples)]
 
 
@@ -152,9 +152,9 @@ def _over_folds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
         return replace(given, unknown=tuple(samples))
     # One experiment's family has a member's freedom, though it pools the folds of all: of equal ones it knows more.
     lent = own is None or (family is not None and (family.freedom, len(samples) == 1) > (own.freedom, False))
-    found = family if lent else own
-    estimate = over_folds(mean(values), len(common), ratio, found)
-    given = replace(given, estimate=estimate, variances=(found.variance,))
+    variance = family if lent else own
+    estimate = over_folds(mean(values), len(common), ratio, variance)
+    given = replace(given, estimate=estimate, variances=(variance.variance,))
     return replace(given, borrowed=tuple(samples), doubt=doubt) if lent else given
 
 
@@ -175,16 +175,16 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
             priors[key] = table.once((*key, contrast.log), work_out) if table.moderated else None
         own = spread([x / scale for x in samples[name].values()])
         known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
-    if unknown := tuple(name for name, (*_, found) in known.items() if found is None):
+    if unknown := tuple(name for name, (*_, variance) in known.items() if variance is None):
         return Measured(Estimate(value), counts, unknown=unknown)
-    variances = tuple(square * found.variance for _, square, found in known.values())
+    variances = tuple(square * variance.variance for _, square, variance in known.values())
     # Where no experiment has two replicas, nothing of their own says how far they differ: a forecast, but no test.
     if known and all(counts[name] == 1 for name in known):
         return Measured(Estimate(value), counts, tuple(known), variances, unknown=tuple(known))
     # Members of a family share its prior: together they know no more than all of its replicas.
     sources = []
     for key, family in priors.items():
-        members = [(square / counts[name], found) for name, (of, square, found) in known.items() if of == key]
+        members = [(square / counts[name], variance) for name, (of, square, variance) in known.items() if of == key]
         together, most = combine(0.0, members), family.pooled if family else math.inf
         sources.append((1.0, Spread(together.error**2, min(together.freedom, max(most, members[0][1].freedom)))))
     return Measured(
@@ -204,7 +204,7 @@ def _prior(
 
 
 def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) -> tuple[Spread, float | None] | None:
-    """The variance of the contrast from fold to fold by its families, and Bartlett's p that their members' are one.
+    """Return the variance of the contrast from fold to fold by its families, and Bartlett's p that they are one.
 
     Its experiments have `folds` in common; shares are of their mean. Members are all experiments of their families
     that have at least two folds; every family of the contrast has to have one. Of several experiments and one metric
@@ -238,14 +238,14 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
     fitted = list(zip(members, spreads, strict=True))
     parts, doubts = [], []
     for task in dict.fromkeys(_task(table.runs[name]) for name in names):
-        own = [found for member, found in fitted if found and _task(member) == task]
+        own = [residual for member, residual in fitted if residual and _task(member) == task]
         if not own:
             return None
         square = sum(share**2 for term, share in shares.items() if _task(table.runs[term.experiment]) == task)
         parts.append((square, pool(own)))
         doubts.append(bartlett(own))
-    found = combine(0.0, parts)
-    return Spread(found.error**2, found.freedom), min((p for p in doubts if p is not None), default=None)
+    combined = combine(0.0, parts)
+    return Spread(combined.error**2, combined.freedom), min((p for p in doubts if p is not None), default=None)
 
 
 def _task(runs: Runs) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ def _task(runs: Runs) -> tuple[str, ...]:
 
 
 def _logs(runs: Runs, terms: Sequence[tuple[float, Quantity]]) -> dict[int | str, float]:
-    """The sum of weight * log metric, of every fold that has all of the metrics, each above zero."""
+    """Return the sum of weight * log metric, of every fold that has all of the metrics, each above zero."""
     return {
         r.fold: sum(weight * math.log(r.metrics[quantity]) for weight, quantity in terms)
         for r in runs.finished

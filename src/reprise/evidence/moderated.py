@@ -33,7 +33,7 @@ class Prior:
     pooled: float
 
     def moderate(self, own: Spread | None) -> Spread:
-        """The posterior variance of a member with this own one (None: it has a single replica)."""
+        """Return the posterior variance of a member with this own one (None: it has a single replica)."""
         if own is None:
             return Spread(self.variance, min(self.freedom, self.pooled))
         if math.isinf(self.freedom):
@@ -45,7 +45,7 @@ class Prior:
 
 @lru_cache(maxsize=4096)
 def prior(members: tuple[Spread, ...]) -> Prior | None:
-    """The prior of a family from its members' own variances; None where these have nothing in common.
+    """Return the prior of a family from its members' own variances; None where these have nothing in common.
 
     Members whose replicas are all alike are left out: a variance of 0 has no likelihood; where most are such, there is
     no prior. Where the others differ by no more than chance lets them, d0 is infinite and s0^2 their pooled variance.
@@ -82,7 +82,7 @@ def prior(members: tuple[Spread, ...]) -> Prior | None:
 
 
 def _scale(s: np.ndarray, d: np.ndarray, d0: float) -> tuple[float, float]:
-    """The s0^2 that is likeliest for this d0, and the log likelihood of both: of s / s0^2 as F(d, d0)."""
+    """Return the s0^2 that is likeliest for this d0, and the log likelihood of both: of s / s0^2 as F(d, d0)."""
 
     def slope(log_scale: float) -> float:  # a search for the minimum itself would leave it half of its digits
         odds = d * s / (d0 * math.exp(log_scale))

@@ -61,7 +61,7 @@ def word_length_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The mean loss of all letters at these positions, over the curve's means weighed by their counts.
+    """Yield the mean loss of all letters at these positions, over the curve's means weighed by their counts.
 
     Nothing for a record without the curve, and no row where no word is so long. n counts the letters. Besides, the
     share of the loss of all characters, spaces too, that first letters have.
@@ -91,10 +91,10 @@ def _translations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def bleu_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A metric `bleu` for each text of translations in a run record; n counts its sentences."""
-    for found in _translations(record):
-        row = {"split": found["split"], "metric": "bleu", "value": bleu(found), "n": len(found["texts"])}
-        yield row | {"unit": f"BLEU|{signature(found)}"}
+    """Yield a metric `bleu` for each text of translations in a run record; n counts its sentences."""
+    for sample in _translations(record):
+        row = {"split": sample["split"], "metric": "bleu", "value": bleu(sample), "n": len(sample["texts"])}
+        yield row | {"unit": f"BLEU|{signature(sample)}"}
 
 
 def different_translations(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -102,14 +102,14 @@ def different_translations(record: Mapping[str, Any]) -> Iterator[dict[str, Any]
 
     One that does not writes the same few sentences, whatever it is to translate.
     """
-    for found in _translations(record):
-        n, different = len(found["texts"]), len(set(found["texts"]))
-        row = {"split": found["split"], "metric": "different_translations", "value": different / n}
+    for sample in _translations(record):
+        n, different = len(sample["texts"]), len(set(sample["texts"]))
+        row = {"split": sample["split"], "metric": "different_translations", "value": different / n}
         yield row | {"unit": "share", "n": n}
 
 
 def bleu(sample: Mapping[str, Any], sentences: Sequence[int] | None = None) -> float:
-    """The score, 0 to 100, of all sentences or of those with these numbers; smoothed as sacrebleu does by default."""
+    """Return the score, 0 to 100, of all sentences or of those with these numbers, smoothed by sacrebleu's default."""
     chosen = range(len(sample["texts"])) if sentences is None else sentences
     words = [sample["hypothesis_words"][i] for i in chosen]
     orders = range(1, ORDER + 1)

@@ -65,14 +65,14 @@ def distances(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
     """
     free = any(claim.unit for claim in paper.claims.values())
     chosen = {row.term: row for row in _rows(runs, paper, {})}
-    found = [_distance(CHOSEN, list(chosen.values()), chosen, free)] if chosen else []
+    ranked = [_distance(CHOSEN, list(chosen.values()), chosen, free)] if chosen else []
     for assumption, alternative, choice in paper.choices():
         suffix = f"{assumption}={alternative}"
         variants = {e: of for e in choice.experiments if (of := runs.get(f"{e}@{suffix}")) and of.finished}
         rows = _rows(runs, paper, variants)
         if rows := [row for row in rows if row.term in chosen and row.term.experiment in variants]:
-            found.append(_distance(suffix, rows, chosen, free))
-    return sorted(found, key=lambda one: (one.rows < LEAST, one.level))
+            ranked.append(_distance(suffix, rows, chosen, free))
+    return sorted(ranked, key=lambda one: (one.rows < LEAST, one.level))
 
 
 def off(each: Mapping[Term, float]) -> tuple[int, float, float | None]:
@@ -91,14 +91,15 @@ def off(each: Mapping[Term, float]) -> tuple[int, float, float | None]:
 HEAD = ("setting", "rows", "seeds", "level %", "as chosen %", "effect %", "log likelihood", "as chosen", "factor")
 
 
-def lines(found: Sequence[Distance]) -> list[tuple[str, ...]]:
-    """A line of texts a reading, below `HEAD`."""
+def lines(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
+    """Write a line of texts a reading, below `HEAD`."""
     shown = [
-        [_shown(x) for x in (one.level, one.chosen, one.effect, one.likelihood, one.chosen_likelihood)] for one in found
+        [_shown(x) for x in (one.level, one.chosen, one.effect, one.likelihood, one.chosen_likelihood)]
+        for one in ranked
     ]
     return [
         (one.reading, str(one.rows), str(one.seeds), *numbers, f"{one.factor:.3f}")
-        for one, numbers in zip(found, shown, strict=True)
+        for one, numbers in zip(ranked, shown, strict=True)
     ]
 
 
@@ -123,11 +124,11 @@ def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) 
 
 
 def _deviation(term: Term, table: Table) -> tuple[float, float] | None:
-    """The deviation of one replica's logarithm and its degrees of freedom."""
-    found = measure(Contrast(((1.0, term),), log=True), table)
-    if found is None or found.estimate.error is None or not found.variances or not found.variances[0]:
+    """Return the deviation of one replica's logarithm and its degrees of freedom."""
+    measured = measure(Contrast(((1.0, term),), log=True), table)
+    if measured is None or measured.estimate.error is None or not measured.variances or not measured.variances[0]:
         return None
-    return math.sqrt(found.variances[0]), found.estimate.freedom
+    return math.sqrt(measured.variances[0]), measured.estimate.freedom
 
 
 def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: bool) -> Distance:
@@ -154,7 +155,7 @@ def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: 
 
 
 def _likelihood(rows: Sequence[Row], shift: float) -> float | None:
-    """The mean log likelihood of the paper's numbers, whose replicas vary as ours do; None without any row."""
+    """Return the mean log likelihood of the paper's numbers, whose replicas vary as ours do; None without any row."""
     from scipy import stats  # takes longer than most commands, so not above
 
     scales = [row.deviation * math.sqrt(1 + 1 / row.n) for row in rows]
@@ -166,7 +167,7 @@ def _likelihood(rows: Sequence[Row], shift: float) -> float | None:
 
 
 def _shift(rows: Sequence[Row]) -> float:
-    """What brings ours nearest to the paper's by one common factor: the mean logarithm."""
+    """Return what brings ours nearest to the paper's by one common factor: the mean logarithm."""
     return sum(row.paper - row.ours for row in rows) / len(rows)
 
 

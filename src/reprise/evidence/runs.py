@@ -120,10 +120,12 @@ class Runs:
 
     @property
     def finished(self) -> list[Replica]:
+        """The replicas that have numbers."""
         return [r for r in self.replicas if r.finished]
 
     @property
     def diverged(self) -> int:
+        """How many replicas have none."""
         return len(self.replicas) - len(self.finished)
 
     @cached_property
@@ -148,7 +150,7 @@ class Runs:
         return all(split in protocol.counted for _, split in quantities)
 
     def combined(self, terms: Collection[tuple[float, Quantity]], log: bool = False) -> dict[int | str, float]:
-        """The weighted sum of metrics by replica (by fold where there are folds), of the finished ones with all.
+        """Return the weighted sum of metrics by replica (by fold where there are folds), of the finished ones with all.
 
         `log`: of their logarithms.
         """
@@ -170,6 +172,7 @@ class Runs:
 
     @property
     def by_fold(self) -> bool:
+        """Whether replicas are folds, not seeds."""
         return bool(self.finished) and all(r.fold is not None for r in self.finished)
 
     @property
@@ -189,18 +192,18 @@ class Runs:
         return self.family[1]
 
     def reported(self, quantity: Quantity) -> float | None:
-        """What the paper gives for it; None where it gives nothing, or for another dataset."""
+        """Return what the paper gives for it; None where it gives nothing, or for another dataset."""
         if self.replaced_dataset:
             return None
         return next((float(r.value) for r in self._reported(quantity) if r.value is not None), None)
 
     def reported_in_our_unit(self, quantity: Quantity) -> float | None:
-        """The same as an entropy in the unit of ours; None where there is nothing to turn it by."""
+        """Return the same as an entropy in the unit of ours; None where there is nothing to turn it by."""
         value = self.reported(quantity)
         return None if value is None else self._in_our_unit(value, quantity)
 
     def reported_band(self, quantity: Quantity) -> tuple[float, float] | None:
-        """The numbers that round to the paper's, in our unit; None as of `reported_in_our_unit`."""
+        """Return the numbers that round to the paper's, in our unit; None as of `reported_in_our_unit`."""
         value, half = self.reported(quantity), self.digits.get(quantity, 0.0) / 2
         ends = [] if value is None else [self._in_our_unit(end, quantity) for end in (value - half, value + half)]
         return None if not ends or None in ends else tuple(ends)
@@ -216,11 +219,11 @@ class Runs:
             return None
 
     def unit(self, quantity: Quantity) -> str | None:
-        """The unit of our number for it; None where there is no number."""
+        """Return the unit of our number for it; None where there is no number."""
         return next((r.units[quantity] for r in self.finished if quantity in r.units), None)
 
     def reported_unit(self, quantity: Quantity) -> str | None:
-        """The unit that the paper states for its number, where the configuration names it."""
+        """Return the unit that the paper states for its number, where the configuration names it."""
         return next((r.unit for r in self._reported(quantity) if r.unit), None)
 
     def _reported(self, quantity: Quantity) -> list[Reported]:
@@ -304,7 +307,7 @@ def name_run(entry: Experiment, alternative: str | None) -> str:
 
 
 def _digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
-    """The place of the last printed digit of every reported number, by experiment.
+    """Return the place of the last printed digit of every reported number, by experiment.
 
     A column has as many decimals in all of its rows, where YAML leaves out zeros at the end: those of the longest.
     """
@@ -324,13 +327,13 @@ def _digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
 
 
 def _points(paper: Paper) -> set[str]:
-    """The points of curves, "words_in_book@750", that its claims are about."""
+    """Return the points of curves, "words_in_book@750", that its claims are about."""
     terms = (term for claim in paper.claims.values() for _, term in claim.sides())
     return {term.metric for term in terms if "@" in (term.metric or "")}
 
 
 def _at(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, Any]]:
-    """A row like those of the metrics for each of the points that the record's curves have."""
+    """Yield a row like those of the metrics for each of the points that the record's curves have."""
     for curve in record["curves"]:
         axis = "" if curve["axis"] == "step" else f"{curve['axis']}="
         for x, y in zip(curve["x"], curve["y"], strict=True) if points else ():

@@ -34,11 +34,11 @@ def examine_sensitivity(decisions: Mapping[str, Decision]) -> Sensitivity:
     tested = {name: one.weakest for name, one in trained.items() if one.weakest and one.weakest.p is not None}
     # Levels differ from kind to kind; a p value is held to its own.
     p = {name: min(1.0, one.p * TAIL / one.tail) for name, one in tested.items() if one.tail}
-    found = dict(zip(p, stats.false_discovery_control(list(p.values())) if p else (), strict=True))
+    adjusted = dict(zip(p, stats.false_discovery_control(list(p.values())) if p else (), strict=True))
     agree = tuple(name for name, one in trained.items() if one.answer == AGREES)
     return Sensitivity(
         agree=agree,
-        benjamini_hochberg=tuple(name for name in agree if found.get(name, 1.0) <= TAIL),
+        benjamini_hochberg=tuple(name for name in agree if adjusted.get(name, 1.0) <= TAIL),
         holm=tuple(name for name in agree if name in _holm(p)),
         welch={name: one.welch for name, one in trained.items() if one.welch not in {None, one.answer}},
         afterwards={
@@ -49,7 +49,7 @@ def examine_sensitivity(decisions: Mapping[str, Decision]) -> Sensitivity:
 
 
 def _holm(p: Mapping[str, float]) -> set[str]:
-    """The names that Holm's procedure (1979) accepts: in their order, until one is above its share of the level."""
+    """Return the names that Holm's procedure (1979) accepts: in order, until one is above its share of the level."""
     accepted = set()
     for i, name in enumerate(sorted(p, key=p.__getitem__)):
         if p[name] * (len(p) - i) > TAIL:

@@ -26,6 +26,7 @@ class Spread:
 
     @property
     def deviation(self) -> float:
+        """The standard deviation."""
         return math.sqrt(self.variance)
 
 
@@ -38,7 +39,7 @@ class Estimate:
     freedom: float | None = None
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """The two-sided confidence interval."""
+        """Return the two-sided confidence interval."""
         if self.error is None:
             return None
         reach = float(special.stdtrit(self.freedom, 0.5 + level / 2)) * self.error
@@ -80,20 +81,20 @@ def alike(values: Sequence[float]) -> bool:
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """The sample variance of replicas, of equal ones 0 and no rounding; None for fewer than two."""
+    """Return the sample variance of replicas, of equal ones 0 and no rounding; None for fewer than two."""
     if len(values) < 2:
         return None
     return Spread(0.0 if alike(values) else float(np.var(values, ddof=1)), len(values) - 1)
 
 
 def pool(members: Sequence[Spread]) -> Spread:
-    """The variance that one member or more have together, each counted by its degrees of freedom."""
+    """Return the variance that one member or more have together, each counted by its degrees of freedom."""
     freedom = sum(one.freedom for one in members)
     return Spread(sum(one.variance * one.freedom for one in members) / freedom, freedom)
 
 
 def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
-    """An estimate whose variance is the sum of factor * variance over independent variance estimates.
+    """Return an estimate whose variance is the sum of factor * variance over independent variance estimates.
 
     Degrees of freedom after Satterthwaite (1946).
     """
@@ -106,7 +107,7 @@ def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
 
 
 def bartlett(members: Sequence[Spread]) -> float | None:
-    """The p value of variances of one normal law each that all are the same; None for fewer than two of them.
+    """Return the p value of variances of one normal law each that all are the same; None for fewer than two of them.
 
     Bartlett, "Properties of sufficiency and statistical tests" (Proc. R. Soc. A 160, 1937). Of samples that have no
     variance at all it says nothing, and one that has none beside others that have is certain to differ.
@@ -123,7 +124,7 @@ def bartlett(members: Sequence[Spread]) -> float | None:
 
 
 def over_folds(mean: float, folds: int, ratio: float, spread: Spread) -> Estimate:
-    """A mean over folds, one of which has this variance, 1/k + n_test / n_train (`ratio`) of which the mean has.
+    """Return a mean over folds, one of which has this variance, 1/k + n_test / n_train (`ratio`) of which the mean has.
 
     Training sets of folds overlap, so that their means vary more than 1/k. Nadeau and Bengio, "Inference for the
     generalization error" (Machine Learning 52, 2003), section 3.
@@ -132,7 +133,7 @@ def over_folds(mean: float, folds: int, ratio: float, spread: Spread) -> Estimat
 
 
 def residuals(series: Collection[Mapping[Hashable, float]]) -> list[Spread | None]:
-    """The variance of e in y_ik = a_i + b_k + e_ik, model i's number on fold k, of each model by itself.
+    """Return the variance of e in y_ik = a_i + b_k + e_ik, model i's number on fold k, of each model by itself.
 
     A model has as many degrees of freedom as its share of all of them; None of one that has nothing left to err.
     """
@@ -141,7 +142,7 @@ def residuals(series: Collection[Mapping[Hashable, float]]) -> list[Spread | Non
 
 @lru_cache(maxsize=1024)
 def _fitted(series: tuple[tuple[tuple[Hashable, float], ...], ...]) -> tuple[Spread | None, ...]:
-    """The same of (fold, number) pairs: many claims compare members of one family."""
+    """Return the same of (fold, number) pairs: many claims compare members of one family."""
     cells = [(i, k, value) for i, one in enumerate(series) for k, value in one]
     folds = list(dict.fromkeys(k for _, k, _ in cells))
     design = np.zeros((len(cells), len(series) + len(folds)))
@@ -173,7 +174,7 @@ def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.
         return 2
     freedom = total**2 / sum(v**2 for v in variances)
 
-    def found(n: int) -> float:  # the power of n replicas, by the noncentral law of t
+    def power(n: int) -> float:  # the power of n replicas, by the noncentral law of t
         shift = effect / math.sqrt(total / n + ratio * total)
         # So many errors wide an effect is always found, and the noncentral law loses its digits.
         if shift > 20.0:
@@ -181,7 +182,7 @@ def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.
         bound = special.stdtrit(freedom * (n - 1), 1 - tail)
         return 1 - float(special.nctdtr(freedom * (n - 1), shift, bound))
 
-    n = 2 + bisect_left(range(2, _REPLICAS + 1), 0.8, key=found)
+    n = 2 + bisect_left(range(2, _REPLICAS + 1), 0.8, key=power)
     return n if n <= _REPLICAS else None
 
 
@@ -193,7 +194,7 @@ def binomial(successes: int, n: int, share: float) -> tuple[float, float]:
 
 
 def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The interval of a share: all that `binomial` does not tell from it, either way (Clopper and Pearson 1934)."""
+    """Return the interval of a share: all that `binomial` does not tell from it (Clopper and Pearson 1934)."""
     from scipy import stats
 
     bounds = stats.binomtest(successes, n).proportion_ci(level, "exact")

@@ -50,11 +50,12 @@ class Part:
 
 
 def tail_of(kind: str) -> float:
+    """Return the one-sided level of the tests that decide a kind of claim."""
     return EQUIVALENCE_TAIL if kind == "equivalence" else TAIL
 
 
 def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> str:
-    """The direction of a claim all of whose parts have to hold; `lost`: a comparison lost replicas.
+    """Return the direction of a claim all of whose parts have to hold; `lost`: a comparison lost replicas.
 
     That all hold is as sure as the weakest part (Berger, Technometrics 24, 1982); that one does not, is the first
     step of Holm (1979): the surest, at the level divided by their number. Without any part there is nothing to judge.

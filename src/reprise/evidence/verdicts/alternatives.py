@@ -41,6 +41,7 @@ class Reading:
 
     @property
     def judged(self) -> bool:
+        """Whether the claim has an answer both under it and as chosen."""
         return self.under.answer in JUDGED and self.chosen.answer in JUDGED and self.under.holds is not None
 
     @property
@@ -55,7 +56,7 @@ class Reading:
 
 
 def readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Iterator[Reading]:
-    """The claim under every alternative to what it rests on, in the order of the paper's file.
+    """Yield the claim under every alternative to what it rests on, in the order of the paper's file.
 
     An alternative that measures something else takes the same records, and all of the claim. Of an alternative that
     was to be run on no experiment of the claim nothing is looked at.
@@ -97,14 +98,14 @@ def same_numbers(reading: Reading) -> bool:
     return bool(means[0]) and means[0] == means[1]
 
 
-def summary(found: Collection[Reading], chosen: Verdict) -> Settings | None:
+def summary(under: Collection[Reading], chosen: Verdict) -> Settings | None:
     """Under how many readings a claim holds, and under which it does not; None where no alternative touches it.
 
     `decided`: the claim agrees under each of those under which it holds, be it so by its numbers alone elsewhere.
     """
-    if not found:
+    if not under:
         return None
-    judged = [reading for reading in found if reading.judged]
+    judged = [reading for reading in under if reading.judged]
     against = [reading.name for reading in judged if not reading.under.holds]
     own = [chosen.holds] if chosen.answer in JUDGED and chosen.holds is not None else []
     of = len(judged) + len(own)
@@ -123,13 +124,13 @@ def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
         return False
     sections = {name: getattr(runs.entry, name) for name in ("model", "data", "training")}
     stated = {f"{name}.{k}": s.origin for name, given in sections.items() if given for k, s in given.settings.items()}
-    there = runs.resolved.origins
-    keys = [key for key in there if key.rpartition(".")[2] in changed] or list(there)
-    return f"assumption {assumption}" in {origin for key in keys for origin in (there[key], stated.get(key))}
+    origins = runs.resolved.origins
+    keys = [key for key in origins if key.rpartition(".")[2] in changed] or list(origins)
+    return f"assumption {assumption}" in {origin for key in keys for origin in (origins[key], stated.get(key))}
 
 
 def renamed(value: Any, metrics: Mapping[str, str]) -> Any:
-    """A claim, or a part of one, about other metrics: each name of `metrics` gives way to the one it stands beside."""
+    """Return a claim, or a part of one, about other metrics: each name of `metrics` gives way to its own."""
     if isinstance(value, list):
         return [renamed(entry, metrics) for entry in value]
     if not isinstance(value, BaseModel):
@@ -139,7 +140,7 @@ def renamed(value: Any, metrics: Mapping[str, str]) -> Any:
 
 
 def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) -> tuple[Verdict, Table]:
-    """The decision on the claim about the other metrics; "not run" where a record has the claim's metric alone."""
+    """Decide the claim about the other metrics; "not run" where a record has the claim's metric alone."""
     other = renamed(claim, metrics)
     pairs = list(zip(terms_of(claim), terms_of(other), strict=True))
     finished = [(old, new, r) for old, new in pairs for r in table.runs[old.experiment].finished]
@@ -151,7 +152,7 @@ def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) 
 
 
 def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
-    """The same records beside the paper's numbers taken for those of the other metrics.
+    """Return the same records beside the paper's numbers taken for those of the other metrics.
 
     Sizes stay those of the claim's metrics: a mean over lines counts lines, and units are converted by tokens.
     """

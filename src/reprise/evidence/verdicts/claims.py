@@ -74,20 +74,20 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
 
 
 def _by_welch(claim: Claim, verdict: Verdict, table: Table) -> str | None:
-    """The answer where every experiment has its own replicas' deviation alone."""
+    """Return the answer where every experiment has its own replicas' deviation alone."""
     if not any(isinstance(one, Estimated) and one.counts == "seeds" for one in verdict.comparisons):
         return None
     return decide(claim, replace(table, moderated=False)).answer
 
 
 def _of_all(reading: Reading) -> Verdict:
-    """The verdict under the alternative; undecided where a part of the claim's comparisons was left out."""
+    """Return the verdict under the alternative; undecided where a part of the claim's comparisons was left out."""
     decided = reading.under.answer in {AGREES, DISAGREES} and reading.looked_at < reading.parts
     return reading.under.model_copy(update={"answer": UNDECIDED} if decided else {})
 
 
 def _judged(claim: Claim, verdict: Verdict, table: Table) -> dict[str, object]:
-    """The fields of `Judged`: a verdict, and what stands beside it under one choice of assumptions."""
+    """Return the fields of `Judged`: a verdict, and what stands beside it under one choice of assumptions."""
     names = experiments_of(claim)
     runs = [table.runs[name] for name in names]
     kinds = {one.counts for one in verdict.comparisons}
@@ -143,43 +143,45 @@ def _levels(claim: Claim, table: Table) -> Iterator[Printed]:
 
 
 def _quantities(runs: Mapping[str, Runs]) -> set[Quantity]:
-    """What the finished replicas of a paper have."""
+    """Return what the finished replicas of a paper have."""
     return {quantity for of in runs.values() for replica in of.finished for quantity in replica.metrics}
 
 
-def _no_record(where: str, quantity: Quantity, there: Iterable[Quantity], asked: str = "") -> UserError:
-    names = (f"{metric} ({split})" for metric, split in there)
+def _no_record(where: str, quantity: Quantity, recorded: Iterable[Quantity], asked: str = "") -> UserError:
+    names = (f"{metric} ({split})" for metric, split in recorded)
     return UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {known(asked, names)}")
 
 
 def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
-    """A metric that no finished replica of the paper has is a mistake, or not recorded yet."""
-    there = _quantities(runs) | {quantity for r in runs.values() for replica in r.replicas for quantity in replica.best}
+    """Refuse a metric that no finished replica of the paper has: a mistake, or not recorded yet."""
+    recorded = _quantities(runs) | {
+        quantity for r in runs.values() for replica in r.replicas for quantity in replica.best
+    }
     # Where a text has no word that long, a record with the curve lacks them, and the claim is told so.
-    there |= {(metric, split) for name, split in there if name in LETTERS for metric in LETTERS}
+    recorded |= {(metric, split) for name, split in recorded if name in LETTERS for metric in LETTERS}
     for term in terms_of(claim):
         # A curve may lack the point that is asked for, where a tier stops before it: the claim is told so.
         known_as = {term.quantity, (term.quantity[0].partition("@")[0], term.quantity[1])}
-        if runs[term.experiment].finished and not known_as & there:
-            raise _no_record(where, term.quantity, there)
+        if runs[term.experiment].finished and not known_as & recorded:
+            raise _no_record(where, term.quantity, recorded)
 
 
 def _check_learned(rule: Learned | None, names: Iterable[str], runs: Mapping[str, Runs], where: str) -> None:
-    """What shows that a model learnt has to be a metric that a finished replica has, once one of `names` has run."""
+    """Refuse a rule of learning whose metric no finished replica has, once one of `names` has run."""
     if rule is None or not any(runs[name].finished for name in names):
         return
-    if (rule.metric, rule.split) not in (there := _quantities(runs)):
-        raise _no_record(f"{where}.learned", (rule.metric, rule.split), there)
+    if (rule.metric, rule.split) not in (recorded := _quantities(runs)):
+        raise _no_record(f"{where}.learned", (rule.metric, rule.split), recorded)
 
 
 def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
-    """A number of the paper that stands beside none of ours, though the experiment was run, has a misspelt name."""
-    there = _quantities(runs)
+    """Refuse a number of the paper that stands beside none of ours, though the experiment was run: misspelt."""
+    recorded = _quantities(runs)
     for name, experiment in paper.experiments.items():
         # Another dataset, in the place of the paper's, may lack what the paper counts.
         comparable = runs[name].finished and not runs[name].replaced_dataset
         for i, reported in enumerate(experiment.reported if comparable else []):
             quantity = (reported.metric, reported.split)
-            if quantity not in there:
+            if quantity not in recorded:
                 where = f"{file}: key experiments.{name}.reported.{i}"
-                raise _no_record(where, quantity, there, f"{quantity[0]} ({quantity[1]})")
+                raise _no_record(where, quantity, recorded, f"{quantity[0]} ({quantity[1]})")

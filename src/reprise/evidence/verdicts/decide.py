@@ -9,13 +9,13 @@ from reprise.evidence.verdicts import kinds, means
 
 
 def experiments_of(claim: Claim) -> list[str]:
-    """The experiments and checks that decide a claim, each once, in its order."""
+    """Return the experiments and checks that decide a claim, each once, in its order."""
     names = [term.experiment for _, term in claim.sides()]
     return list(dict.fromkeys([*names, *claim.checks, *claim.corrections]))
 
 
 def parts_of(claim: Claim) -> list[set[str]]:
-    """The experiments that each part of a claim is about."""
+    """Return the experiments that each part of a claim is about."""
     if claim.checks:
         return [{*claim.checks, *claim.corrections}]
     if claim.share:
@@ -30,7 +30,7 @@ def parts_of(claim: Claim) -> list[set[str]]:
 
 
 def decide(claim: Claim, table: Table) -> Verdict:
-    """The decision on a claim, or why there is none."""
+    """Decide a claim, or say why that cannot be."""
     if not (parts := parts_of(claim)):
         why = claim.reason or "No statistic is entered for it yet."
         return Verdict(answer=verdicts.NOT_TESTED, notes=(Reason(kind="reason", why=why),))
@@ -50,13 +50,13 @@ def decide(claim: Claim, table: Table) -> Verdict:
     if claim.ranks:
         return kinds.of_ranks(claim, table)
     if claim.unit:
-        found = kinds.of_unit(claim, table)
-        return found.model_copy(update={"notes": (*found.notes, *missing)})
+        verdict = kinds.of_unit(claim, table)
+        return verdict.model_copy(update={"notes": (*verdict.notes, *missing)})
     return kinds.of_optimum(claim, table) if claim.optimum else means.decide(claim, table)
 
 
 def evidence_of(claim: Claim, table: Table) -> str:
-    """What kind of evidence decides a claim: models that were trained, counts, or equations that were worked out."""
+    """Return what kind of evidence decides a claim: trained models, counts, or equations that were worked out."""
     if claim.evidence or claim.checks:
         return claim.evidence or verdicts.EQUATION
     asked = [(table.runs[term.experiment], term.quantity) for term in terms_of(claim)]
@@ -65,8 +65,10 @@ def evidence_of(claim: Claim, table: Table) -> str:
 
 
 def _undecidable(claim: Claim, table: Table, needed: list[str], absent: list[str]) -> bool:
-    """Whether a question of unit has to wait. A unit is one for all numbers of a table, so that the models that were
-    run say which; but the reference has to be there, and what an alternative changes.
+    """Tell whether a question of unit has to wait.
+
+    A unit is one for all numbers of a table, so that the models that were run say which; but the reference has to be
+    there, and what an alternative changes.
     """
     models = {name for name in needed if name in claim.unit.experiments}
     return models <= set(absent) or any(

@@ -79,7 +79,7 @@ def of_shares(claim: Claim, table: Table) -> Verdict:
 
 
 def of_ranks(claim: Claim, table: Table) -> Verdict:
-    """The replicas of `higher` against those of each of `lower`, by exact rank tests; one that diverged ranks last.
+    """Test replicas of `higher` against those of each of `lower`, by exact rank tests; one that diverged ranks last.
 
     All of them have to hold, so that the claim is as sure as the pair with the largest p.
     """
@@ -135,9 +135,9 @@ def of_optimum(claim: Claim, table: Table) -> Verdict:
     level divided by the number of places.
     """
     places, table = range(len(claim.optimum[0])), replace(table, covered=lambda names: True)
-    found = [means.decide(_serves(claim, place), table, tail=verdicts.TAIL / len(places)) for place in places]
+    serving = [means.decide(_serves(claim, place), table, tail=verdicts.TAIL / len(places)) for place in places]
     refuted = [means.decide(_serves(claim, place), table).answer == DISAGREES for place in places]
-    best = found[(chosen := min(places, key=lambda place: _doubt(found[place])))]
+    best = serving[(chosen := min(places, key=lambda place: _doubt(serving[place])))]
     if not best.comparisons:
         return best
     answer = DISAGREES if all(refuted) else UNDECIDED
@@ -148,7 +148,7 @@ def of_optimum(claim: Claim, table: Table) -> Verdict:
 
 
 def _serves(claim: Claim, place: int) -> Claim:
-    """The claim that nothing in a sweep is lower than this place by more than the margin."""
+    """Return the claim that nothing in a sweep is lower than this place by more than the margin."""
     pairs = [(sweep[place], other) for sweep in claim.optimum for i, other in enumerate(sweep) if i != place]
     compare = [Comparison(lower=lower, higher=higher) for lower, higher in pairs]
     return claim.model_copy(update={"kind": "non-inferiority", "optimum": None, "compare": compare})
@@ -170,7 +170,7 @@ def distance(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
 
 
 def judged_by(question: UnitQuestion, name: str) -> set[str]:
-    """What one model's number is judged by: its own runs, and those of the model that says what is ordinary."""
+    """Return what one model's number is judged by: its own runs, and those of the model that says what is ordinary."""
     return {name, *filter(None, (question.reference,))}
 
 
@@ -179,9 +179,9 @@ def of_unit(claim: Claim, table: Table) -> Verdict:
     question, quantity, runs = claim.unit, (claim.metric, claim.split), table.runs
     printed, ours, otherwise = {}, {}, {}
     for name in (name for name in question.experiments if table.covered(judged_by(question, name))):
-        value, found = runs[name].reported(quantity), runs[name].mean(quantity, question.stated)
-        if value is not None and found is not None:
-            printed[name], ours[name] = value, found
+        value, own = runs[name].reported(quantity), runs[name].mean(quantity, question.stated)
+        if value is not None and own is not None:
+            printed[name], ours[name] = value, own
             otherwise[name] = runs[name].mean(quantity, question.other)
     if not printed:
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))

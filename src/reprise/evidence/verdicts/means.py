@@ -42,7 +42,7 @@ _UNEQUAL = 0.05
 
 
 def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
-    """The decision on a claim about means.
+    """Decide a claim about means.
 
     `tail`, where it is not the claim's kind that gives it, is what comparisons are established and refuted by.
     """
@@ -71,9 +71,7 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
         notes.append(rise)
     return Verdict(
         answer=verdicts.direction(counted, tail, lost=any(isinstance(note, Lost) for note in notes)),
-        comparisons=tuple(
-            _comparison(part, found, claim, table, tail) for part, found in zip(parts, judged, strict=True)
-        ),
+        comparisons=tuple(_comparison(part, own, claim, table, tail) for part, own in zip(parts, judged, strict=True)),
         method=METHODS[method],
         holds=all(part.toward > 0 for part in counted) if counted else None,
         replicas=_forecast(parts, tail),
@@ -94,7 +92,7 @@ def _lost(stated: Sequence[Statement], experiments: Mapping[str, Runs]) -> list[
 
 
 def unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
-    """The experiments whose mean does not lie beyond the chance level that the rule states; none where there is none.
+    """Return the experiments whose mean does not lie beyond the chance level that the rule states.
 
     A model that did not learn its task says nothing of how well its kind does it; one without the metric is not known
     to have learned.
@@ -104,6 +102,7 @@ def unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[st
 
 
 def unlearned_note(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]) -> Unlearned:
+    """Make the note on experiments that did not learn."""
     return Unlearned(titles=tuple(runs[name].title for name in names), why=rule.why)
 
 
@@ -129,7 +128,7 @@ def _failed(part: Compared, claim: Claim, not_learned: Set[str]) -> tuple[bool, 
 
 
 def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Set[str]) -> Part | None:
-    """The comparison as `direction` takes it; None where it is within one model that did not learn."""
+    """Return the comparison as `direction` takes it; None where it is within one model that did not learn."""
     against = [test.estimate.p_below() for test in part.tests]
     failed, judged = _failed(part, claim, not_learned)
     if not judged:
@@ -157,39 +156,39 @@ def _item(part: Compared, table: Table) -> float:
 
 def _forecast(parts: Sequence[Compared], tail: float) -> int | None:
     """Replicas of each experiment with which every comparison is established, if the paper's numbers are the truth."""
-    found = []
+    needed = []
     for part in parts:
         if part.plain.method == "exact" or None in part.paper_tests or not all(t.variances for t in part.tests):
             return None
-        found += [
+        needed += [
             replicas_needed(effect, test.variances, test.ratio, tail)
             for test, effect in zip(part.tests, part.paper_tests, strict=True)
         ]
-    return None if not found or None in found else max(found)
+    return None if not needed or None in needed else max(needed)
 
 
 def _rise(claim: Claim, table: Table) -> Rise | None:
-    """What a sweep shows against falling to its end: by how much that is surely above its lowest place."""
+    """Return what a sweep shows against falling to its end: by how much that is surely above its lowest place."""
     terms = [Term(name, (claim.metric, claim.split)) for name in claim.trend.experiments]
     means = [table.runs[t.experiment].mean(t.quantity) for t in terms]
     lowest = min(range(len(means)), key=means.__getitem__)
     if lowest == len(means) - 1:
         return None
     contrast = Contrast(((1.0, terms[-1]), (-1.0, terms[lowest])), log=is_ratio_scale(claim.metric))
-    found = measure(contrast, table).estimate
-    if (interval := found.interval(verdicts.LEVEL)) is None or interval[0] <= 0:
+    estimate = measure(contrast, table).estimate
+    if (interval := estimate.interval(verdicts.LEVEL)) is None or interval[0] <= 0:
         return None
     return Rise(
         end=table.runs[terms[-1].experiment].title,
         lowest=table.runs[terms[lowest].experiment].title,
-        by=found.value,
+        by=estimate.value,
         interval=interval,
         scale="log" if contrast.log else "difference",
     )
 
 
 def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table, tail: float) -> Estimated:
-    """A part in numbers. The estimate is the plain difference, in the direction of the claim; `p` that of the test."""
+    """Write a part in numbers. The estimate is the plain difference, in the claim's direction; `p` the test's."""
     runs, plain = table.runs, part.statement.plain
     terms = [(weight, term, runs[term.experiment]) for weight, term in plain.weights]
     level = LEVELS.get(claim.kind, verdicts.LEVEL)
@@ -240,6 +239,6 @@ def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table,
 
 
 def _same(units: Iterable[str | None]) -> str | None:
-    """The unit that all terms have; of the paper's None is: that of ours."""
-    found = set(units)
-    return found.pop() if len(found) == 1 else None
+    """Return the unit that all terms have; of the paper's None is: that of ours."""
+    distinct = set(units)
+    return distinct.pop() if len(distinct) == 1 else None
