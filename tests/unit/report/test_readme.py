@@ -64,6 +64,14 @@ def decided(answer, wanted):
     return answer.decision.model_copy(update={"answer": wanted} if wanted else {})
 
 
+def test_a_unit_that_the_papers_numbers_may_not_have_is_said_to_be_in_doubt():
+    summary = summarise(contexts())
+    units = [a for d in summary.documents for a in d.answers if a.decision and a.decision.kind == "unit"]
+    assert units
+    assert len(summary.doubtful) == sum(a.answer != "agrees" for a in units)
+    assert all(f"({a.claim})" in " ".join(summary.doubtful) for a in units if a.answer != "agrees")
+
+
 def test_corrections_and_unstable_training_runs_are_those_of_the_answers_that_are_shown():
     summary = summarise(contexts())
     by = summary.sensitivity

@@ -80,6 +80,7 @@ class Summary:
         diverged: The training runs that diverged, by model and document.
         unstable: How many training runs finished, but became unstable.
         wrong: The experiments of a document with such training runs.
+        doubtful: Claims that a paper's numbers are in the unit that it states, and that do not agree.
         sensitivity: How far the answers hang on how they are tested; claims as "001 R1".
     """
 
@@ -96,6 +97,7 @@ class Summary:
     changed: int
     late: int
     contradicted: list[str]
+    doubtful: list[str]
     replaced: list[str]
     nearest: list[Nearest]
 
@@ -150,6 +152,11 @@ def summarise(tiers: Tiers) -> Summary:
         changed=sum(any(one.flips for _, one in answer.alternatives) for answer in tried),
         late=sum(bool(a.decision and a.decision.afterwards) for a in trained if a.answer == AGREES),
         contradicted=[f"{a.claim} of document {documents_of[a.paper]}" for a in trained if a.contradicted],
+        doubtful=[
+            f"document {documents_of[a.paper]} ({a.claim})"
+            for a in every
+            if a.decision and a.decision.kind == "unit" and a.answer != AGREES
+        ],
         replaced=sorted(replaced),
         nearest=[one for document in documents if (one := _nearest(document.context, document.answers))],
     )
