@@ -75,7 +75,7 @@ class ReferenceEngine(ReadableEngine):
 
 
 def _bounded(h: Tensor, bound: float) -> Tensor:
-    """The same state, whose derivative is cut off at plus and minus `bound`."""
+    """Return the same state, whose derivative is cut off at plus and minus `bound`."""
     copy = h.clone()
     if copy.requires_grad:
         copy.register_hook(lambda gradient: gradient.clamp(-bound, bound))
