@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,7 +27,8 @@ def evaluate_command(options: argparse.Namespace) -> None:
 
     The exit status is 1 where a number differs from the record's by more than rounding in float32 explains. With
     --text a text of one's own takes the place of the test text, and nothing is compared; a word that the vocabulary
-    lacks is read as <unk>, where the vocabulary has that.
+    lacks is read as <unk>, where the vocabulary has that. With --by-count the losses of single words are averaged by
+    their counts in training, on the CPU, and nothing is compared.
     """
     project, experiment = find_experiment(options.tier, options.experiment)
     from reprise.training.loop import torch_settings
@@ -37,6 +39,9 @@ def evaluate_command(options: argparse.Namespace) -> None:
         if options.text:
             corpus = with_own_test(corpus, options.text, Path(folder) / "own.npz", out.print)
         training, reported_at, digest = load_trained(project, experiment, options.replica, options.weights, corpus)
+        if options.by_count:
+            _show_by_count(training, corpus, options.by_count)
+            return
         if options.device == "cuda":
             training.read_on_gpu()
         with out.status("measuring") as status:
@@ -61,6 +66,22 @@ def evaluate_command(options: argparse.Namespace) -> None:
     if beyond:
         raise Failed(f"{experiment.id}: {len(beyond)} of {len(rows)} numbers differ from the record beyond rounding")
     out.print(f"{len(rows)} numbers, none differs beyond rounding in float32")
+
+
+def _show_by_count(training: Any, corpus: Path | None, split: str) -> None:
+    """Show the loss of a split's words by how often they, or the words read before them, stand in the training text."""
+    import numpy as np
+
+    from reprise.data.corpus import Corpus
+    from reprise.evaluation.by_count import LEAST, losses_by_count
+
+    losses = training.word_losses(split)
+    loaded = Corpus.load(corpus)
+    counts = np.bincount(loaded.splits["train"].tokens, minlength=len(loaded.vocabulary))
+    ends = dict(zip(LEAST, (f"{least}–{end - 1}" for least, end in pairwise(LEAST)), strict=False))
+    means = losses_by_count(losses, counts)
+    rows = [(side, ends.get(least, f"{least}–"), str(n), shown(loss)) for (side, least), (n, loss) in means.items()]
+    console().print(table(("word", "count in training", "words", "nats per word"), rows))
 
 
 def as_record(outcome: Outcome) -> dict[str, Any]:

@@ -300,6 +300,14 @@ class Learner(Training):
             raise UserError(f"--device cuda: the protocol {self.protocol} is measured on the CPU; write --device cpu")
         self.kernel.model.to("cuda")
 
+    def word_losses(self, split: str) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yield the words read last (n,), the words predicted (n,) and their losses (n,), by the readable model.
+
+        Raises:
+            UserError: The protocol predicts no words one by one, or the text has no such split.
+        """
+        raise UserError(f"the protocol {self.protocol} has no losses of single words")
+
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p (V,), in nats, of the symbol after these (T,), by the readable model.
 

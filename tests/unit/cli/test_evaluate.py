@@ -51,6 +51,22 @@ def test_the_record_is_measured_again(here, capsys):
     assert "those that the record names" in out
 
 
+def test_losses_by_count_add_up_to_the_recorded_loss(here, capsys):
+    path, _ = here
+    record = json.loads(path.read_text(encoding="utf-8"))
+    (whole,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
+    status, out, _ = run(capsys, "evaluate", NAME, "--by-count", "test")
+    assert status == 0
+    rows = [line.split() for line in out.splitlines()]
+    for side in ("read", "predicted"):
+        bands = [(int(n), float(nats)) for word, _, n, nats in (row for row in rows if row[0] == side)]
+        assert sum(n for n, _ in bands) == whole["n"]
+        assert sum(n * nats for n, nats in bands) / whole["n"] == pytest.approx(whole["value"], rel=1e-5)
+        assert len(bands) > 1
+    status, _, err = run(capsys, "evaluate", NAME, "--by-count", "tset")
+    assert (status, err.count("\n")) == (EXIT_USAGE, 1)
+
+
 def test_a_number_beyond_rounding_fails(here, capsys):
     from reprise.records.record import load_record, result_digest, write_record
 

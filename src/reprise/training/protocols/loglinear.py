@@ -1,6 +1,6 @@
 """The training of document 004, sections 5.3 and 5.4, as Keras does it: RMSprop on windows of words, stopped early."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from torch import Tensor
 from reprise import counters
 from reprise.engines.loglinear import choose
 from reprise.engines.stack import result_of
-from reprise.errors import UserError
+from reprise.errors import UserError, require_known
 from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.sampling import continuations_of_window
 from reprise.models.lexicon import Lexicon
@@ -125,6 +125,15 @@ class Windows(Epochs):
             }
             for text in continuations_of_window(self._log_probabilities, start, SAMPLES, words, key)
         ]
+
+    def word_losses(self, split: str) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """See `Learner`; of windows, each of which predicts one word."""
+        require_known(split, self.text.counts, "--by-count", "split")
+        if self.text.carried:
+            raise UserError("a model on a carried state has no losses of single words")
+        for number in range(self.text.pieces(split, None)):
+            x, y = self.text.piece(split, number, None)
+            yield x[-1], y, -self._log_probabilities(x).gather(1, y[:, None])[:, 0]
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p after the symbols, before which the last window of the training text stands."""

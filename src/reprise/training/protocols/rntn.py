@@ -1,14 +1,17 @@
 """Plain SGD on subsequences, batch 1: the training of document 001's s-RNN family (section 4)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from reprise import counters
 from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.rntn import choose
 from reprise.engines.rntn.subsequences import cut
+from reprise.errors import require_known
 from reprise.models.rntn import initialise
 from reprise.records.record import Outcome
 from reprise.training.epochs import HalvingSchedule
@@ -63,6 +66,17 @@ class SubsequenceSGD(HalvingSchedule):
         """Read the texts piece by piece, so that somebody can be told how far. See `Learner.measure`."""
         self.read_whole = False
         return super().measure(tell)
+
+    @torch.no_grad()
+    def word_losses(self, split: str) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """See `Learner`."""
+        require_known(split, self.data, "--by-count", "split")
+        model, data = self.readable(), self.data[split]
+        h = model.initial_state()
+        for begin, end, reset in zip(data.offsets, data.offsets[1:], data.reset, strict=False):
+            x, y = (torch.from_numpy(words[begin:end].astype(np.int64)) for words in (data.inputs, data.targets))
+            logits, h = model(x, model.initial_state() if reset else h)
+            yield x, y, functional.cross_entropy(logits, y, reduction="none")
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         model = self.readable()
