@@ -121,7 +121,7 @@ def noted(
 
 
 def beside(key: str, what: str) -> str:
-    """The column beside that of a mean: "nats_reach" of "nats", but "valid_reach" of "valid_mean"."""
+    """Name the column beside that of a mean: "nats_low" of "nats", but "valid_low" of "valid_mean"."""
     return key.removesuffix("mean") + what if key.endswith("mean") else f"{key}_{what}"
 
 
