@@ -23,6 +23,8 @@ EXIT_STOPPED = 130
 class UserError(Exception):
     """Bad input: one line that names the file, the key and the remedy. The command line prints it and exits 2."""
 
+    status = EXIT_USAGE
+
 
 class Failed(Exception):
     """The answer is no, or a part of the work failed; the message says which. The exit status is 1."""
@@ -30,6 +32,8 @@ class Failed(Exception):
 
 class Interrupted(Exception):
     """The work was put off, not lost: the same command goes on where it stopped. Exits 75."""
+
+    status = EXIT_INTERRUPTED
 
 
 # What torch and numpy say, in a RuntimeError or ValueError, of a tensor that memory or its addresses cannot hold.
@@ -45,7 +49,7 @@ _TOO_LARGE = (
 
 @contextmanager
 def report_memory(what: str, remedy: str) -> Iterator[None]:
-    """Around work whose size the user chose: what memory cannot hold is a `UserError` with the `remedy`."""
+    """Turn what memory cannot hold into a `UserError` with the `remedy`, around work whose size the user chose."""
     try:
         yield
     except (MemoryError, RuntimeError, ValueError) as error:
@@ -93,6 +97,6 @@ def known(name: str, names: Iterable[str]) -> str:
 
 
 def require_known(name: str, names: Iterable[str], where: str, what: str) -> None:
-    """`UserError`, which begins with `where`, unless the `name` is one of the `names` of `what` there is."""
+    """Raise `UserError`, which begins with `where`, unless the `name` is one of the `names` of `what`."""
     if name not in names:
         raise UserError(f"{where}: no {what} '{name}'; {known(name, names)}")

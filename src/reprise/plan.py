@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from reprise.cluster import Limits, within_limits
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import other_tiers, resolve_tier
-from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE, Interrupted, UserError
+from reprise.errors import EXIT_USAGE, Interrupted, UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
 from reprise.files import describe_os_error
 from reprise.records.resolved import TIERS, Resolved
@@ -225,4 +225,4 @@ def stop_on_error() -> Iterator[None]:
         yield
     except (UserError, Interrupted, OSError) as error:
         _LOG.error("reprise: error: %s", describe_os_error(error) if isinstance(error, OSError) else error)
-        sys.exit(EXIT_INTERRUPTED if isinstance(error, Interrupted) else EXIT_USAGE)
+        sys.exit(EXIT_USAGE if isinstance(error, OSError) else error.status)

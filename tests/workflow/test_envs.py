@@ -129,8 +129,16 @@ def test_the_schema_refuses_what_the_classes_refuse():
     schema = yaml.safe_load((ROOT / "workflow/schemas/paper.schema.json").read_text(encoding="utf-8"))
     for file in (ROOT / "config/papers").glob("*.yaml"):
         jsonschema.validate(yaml.safe_load(file.read_text(encoding="utf-8")), schema)
-    for old, new in (("hidden_size: {value: 8", "hidden_sise: {value: 8"), ("value: adam", "value: adan")):
-        text = (TOY / "papers/digits.yaml").read_text(encoding="utf-8").replace(old, new)
+    mistakes = (
+        ("hidden_size: {value: 8", "hidden_sise: {value: 8"),
+        ("value: adam", "value: adan"),
+        ("replicas: 2}, paper", "replicas: 2, steps: many}, paper"),
+        ("lower: rnn-t5", "lower: {mean: [rnn-t5, lstm-t5], metric: a}"),
+    )
+    for old, new in mistakes:
+        text = (TOY / "papers/digits.yaml").read_text(encoding="utf-8")
+        assert old in text
+        text = text.replace(old, new)
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(yaml.safe_load(text), schema)
 

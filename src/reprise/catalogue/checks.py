@@ -39,5 +39,5 @@ CHECKS = {
 
 
 def run_check(name: str) -> list[Any]:
-    """The findings (`reprise.checks.Finding`) of a check, which this runs."""
+    """Run a check and return its findings (`reprise.checks.Finding`)."""
     return list(load(CHECKS[name], f"src/reprise/catalogue/checks.py: check {name}")())

@@ -45,6 +45,7 @@ class Preparation:
 
     @property
     def file(self) -> str:
+        """The file of its function."""
         return self.target if is_own(self.target) else source_of(self.target)
 
     def prepare(self, raw: Path, options: Mapping[str, Any]) -> Any:

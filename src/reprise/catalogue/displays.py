@@ -89,5 +89,5 @@ FUNCTIONS: dict[str, dict[str, Draws]] = {
 
 
 def draws(function: str) -> Draws:
-    """What "<folder>.<function>" draws, of either kind; anything, where it is not listed."""
+    """Return what "<folder>.<function>" draws: anything, where it is not listed."""
     return next((listed[function] for listed in FUNCTIONS.values() if function in listed), Draws())

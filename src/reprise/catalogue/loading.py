@@ -56,5 +56,5 @@ def _is_ours(file: Path) -> bool:
 
 
 def source_of(module: str) -> str:
-    """The file of a module of this package, as the documents name it."""
+    """Return the file of a module of this package, as the documents name it."""
     return f"src/{module.replace('.', '/')}.py"

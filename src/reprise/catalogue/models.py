@@ -31,6 +31,7 @@ class Model:
 
     @property
     def file(self) -> str:
+        """The file of its class."""
         module = self.target.partition(":")[0]
         return source_of(module) if module.startswith("reprise.") else f"{module.replace('.', '/')}.py"
 

@@ -54,10 +54,12 @@ class Protocol:
 
     @property
     def file(self) -> str:
+        """The file of its class."""
         return source_of(self.target.partition(":")[0])
 
     @property
     def trains(self) -> bool:
+        """Whether a model learns in it."""
         return self.models != ("none",)
 
 

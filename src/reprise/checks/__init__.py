@@ -26,22 +26,22 @@ class Finding:
     @classmethod
     def worst(cls, name: str, errors: Iterable[float], unit: str = "relative") -> Finding:
         """Of comparisons that are off by these errors."""
-        found = [float(error) for error in errors]
-        return cls(name, max(found), len(found), unit)
+        values = [float(error) for error in errors]
+        return cls(name, max(values), len(values), unit)
 
 
-def relative(found: Tensor, expected: Tensor) -> float:
-    """The distance of two tensors as a share of the second."""
-    return float(((found - expected).norm() / expected.norm()).detach())
+def relative(actual: Tensor, expected: Tensor) -> float:
+    """Return the distance of two tensors as a share of the second."""
+    return float(((actual - expected).norm() / expected.norm()).detach())
 
 
 def parameters(module: nn.Module) -> int:
-    """The parameters of a module, counted."""
+    """Count the parameters of a module."""
     return sum(p.numel() for p in module.parameters())
 
 
 def drawn(module: nn.Module, deviation: float, generator: Generator) -> nn.Module:
-    """The module in float64, each of its parameters drawn anew from a normal law around 0."""
+    """Draw the parameters of a module anew, in float64, from a normal law around 0."""
     module.double()
     for parameter in module.parameters():
         parameter.data.normal_(0, deviation, generator=generator)

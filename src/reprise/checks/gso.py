@@ -48,7 +48,7 @@ def integration_is_the_constrained_case() -> Iterator[Finding]:
 
 
 def full_tensor_by_sufficient_rank() -> Iterator[Finding]:
-    """The full tensor (5) is (9) without first-order terms, of second-order size h V.
+    """Check that the full tensor (5) is (9) without first-order terms, of second-order size h V.
 
     Component (j, k) of B x * C h is x_k h_j, and A holds the tensor: h^T A^(i) x = sum_jk A[i, j, k] h_j x_k.
     """
@@ -109,7 +109,7 @@ def first_order_term_keeps_the_gradient() -> Iterator[Finding]:
 
 
 def _jacobian_norm(model: GSO, x: Tensor) -> float:
-    """The spectral norm of (13) over the last 50 of the symbols x (T, 1)."""
+    """Return the spectral norm of (13) over the last 50 of the symbols x (T, 1)."""
     h = model.states(x)[:, 0]
     slopes = 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
     factors = [torch.diag(slopes[i]) @ _factor(model, x[i, 0]) for i in range(len(x) - 1, len(x) - 1 - _LONG, -1)]

@@ -34,7 +34,7 @@ def bigram_mass_printed() -> Iterator[Finding]:
 
 
 def bigram_mass_corrected() -> Iterator[Finding]:
-    """The same with the context counted by what follows it."""
+    """Check the same with the context counted by what follows it."""
     counts = NGramCounts(_positions(1), _V)
     table = counts.table(2)
     sums = table.sum_by_context(table.counts / table.totals[table.contexts])
@@ -47,7 +47,7 @@ def window_printed() -> Iterator[Finding]:
 
 
 def window_corrected() -> Iterator[Finding]:
-    """A window of n previous words against relative frequencies of (n + 1)-grams; equation 2 is the case n = 1."""
+    """Compare a window of n words with relative frequencies of (n + 1)-grams; equation 2 is the case n = 1."""
     return _windows("(n + 1)-gram", longer=1)
 
 
@@ -60,8 +60,8 @@ def _windows(name: str, longer: int) -> Iterator[Finding]:
         # The first words are left out on either side: their windows lie outside the text.
         positions = _positions(3)
         inside = Positions(positions.words[n:], positions.before[:, n:])
-        found = Relative(_V, 4).estimate(NGramCounts(inside, _V), HeldOut(inside), n + longer)
-        yield Finding.worst(f"window of {n} against the {name}", np.abs(found - p), "1")
+        estimated = Relative(_V, 4).estimate(NGramCounts(inside, _V), HeldOut(inside), n + longer)
+        yield Finding.worst(f"window of {n} against the {name}", np.abs(estimated - p), "1")
 
 
 def perplexity_printed() -> Iterator[Finding]:
@@ -106,7 +106,7 @@ def norm_clipping() -> Iterator[Finding]:
 
 
 def _text() -> list[int]:
-    """A text whose last word also stands elsewhere in it."""
+    """Return a text whose last word also stands elsewhere in it."""
     text = np.random.default_rng(3).integers(1, 6, 400).tolist()
     return [*text, text[0]]
 

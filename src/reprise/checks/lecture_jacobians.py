@@ -25,7 +25,7 @@ def notes_jacobian_printed() -> Iterator[Finding]:
 
 
 def notes_jacobian_corrected() -> Iterator[Finding]:
-    """The product over j = t .. k+1 of diag[f'(a_j)] W, a_j = W h_{j-1} + W_x x_j, the latest on the left.
+    """Check the product over j = t .. k+1 of diag[f'(a_j)] W, a_j = W h_{j-1} + W_x x_j, the latest on the left.
 
     And the form that equation 12 belongs to, h_j = W f(h_{j-1}) + W_x x_j, whose factors are W diag[f'(h_{j-1})].
     """
@@ -43,12 +43,12 @@ def notes_jacobian_corrected() -> Iterator[Finding]:
 
 
 def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool = False) -> Finding:
-    """The largest relative distance of the factors' product from the Jacobian by autograd.
+    """Return the largest relative distance of the factors' product from the Jacobian by autograd.
 
     `factors` takes W, the arguments a_j and the states h_j of all steps and a function for the slopes of f. With
     `inside` f acts on the state before the matrix.
     """
-    f, errors = _ACTIVATIONS[name.split(", ")[-1]], []
+    f, errors = _ACTIVATIONS[name.rpartition(", ")[2]], []
     slopes = torch.func.vmap(torch.func.grad(f))
 
     def run(h: Tensor, W: Tensor, Wx: Tensor) -> tuple[list[Tensor], list[Tensor]]:
@@ -67,7 +67,7 @@ def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool
 
 
 def _jacobian(last: Callable[..., Tensor], h: Tensor, *given: Tensor) -> Tensor:
-    """d last(h, *given) / dh."""
+    """Return d last(h, *given) / dh."""
     return torch.autograd.functional.jacobian(lambda h: last(h, *given), h)
 
 

@@ -18,12 +18,12 @@ def lower_layer_own() -> Iterator[Finding]:
 
 
 def lower_layer_both() -> Iterator[Finding]:
-    """The same with h_t^(i-1) = [h->_t; h<-_t], as equation 22 reads the highest layer."""
+    """Check the same with h_t^(i-1) = [h->_t; h<-_t], as equation 22 reads the highest layer."""
     return _neighbours("both")
 
 
 def _neighbours(lower_layer: str) -> Iterator[Finding]:
-    """A neuron above the first layer has one input from each direction below it: so every word is behind its state.
+    """Check that a neuron above the first layer has an input from each direction: every word is behind its state.
 
     The error is the share of the words that a state does not depend on, of those that it would learn of through the
     other direction alone: for "->" the words after it, for "<-" those before it.
@@ -32,9 +32,9 @@ def _neighbours(lower_layer: str) -> Iterator[Finding]:
         model = _model(layers=layers, lower_layer=lower_layer)
         later, earlier = _dependence(model, slice(None, _H)), _dependence(model, slice(_H, None)).T
         for name, depends in (("->", later), ("<-", earlier)):
-            found = depends[torch.triu(torch.ones(_T, _T, dtype=torch.bool), 1)]
-            missing = 1 - found.double().mean().item()
-            yield Finding(f"{name}, layer {layers}: words not reached", missing, len(found), "share")
+            reached = depends[torch.triu(torch.ones(_T, _T, dtype=torch.bool), 1)]
+            missing = 1 - reached.double().mean().item()
+            yield Finding(f"{name}, layer {layers}: words not reached", missing, len(reached), "share")
 
 
 def _dependence(model: DeepBidirectional, units: slice) -> Tensor:
@@ -54,7 +54,7 @@ def matrix_by_layers() -> Iterator[Finding]:
 
 
 def matrix_by_units() -> Iterator[Finding]:
-    """The same with units in the place of layers, whatever the size of the vocabulary that the corpus has."""
+    """Check the same with units in the place of layers, whatever the size of the vocabulary that the corpus has."""
     for H, V in product((1, 10, 1000), (9, 90)):
         yield _rows_against(f"H = {H}, {V} words", H, _model(hidden_size=H, vocabulary=V))
 
@@ -65,8 +65,9 @@ def _rows_against(name: str, expected: int, model: DeepBidirectional) -> Finding
 
 
 def decoder_inputs() -> Iterator[Finding]:
-    """Equation 27, phi(h_{t-1}, c, y_{t-1}), does not say how its inputs meet: a matrix each, their products added,
-    against one matrix over all three, one after the other. The two readings are one.
+    """Check that two readings of equation 27, phi(h_{t-1}, c, y_{t-1}), are one.
+
+    A matrix each, their products added, or one matrix over all three inputs, one after the other.
     """
     added, joined = (torch.cat(list(column)) for column in zip(*_readings(), strict=True))
     yield Finding("three matrices against one", relative(added, joined), added.numel())

@@ -16,8 +16,10 @@ _SATURATED = 1e4  # sigma(-1e4) is 0 and sigma(1e4) is 1 to the last bit of a fl
 
 
 def gate_limits() -> Iterator[Finding]:
-    """Section 3 of the GRU: with r = 0 the new memory does not depend on the past; with z = 1 h_{t-1} is copied to h_t,
-    with z = 0 the new memory is h_t. And its limits together: r = 0, z = 0 forget everything.
+    """Check section 3 of the GRU at the limits of its gates.
+
+    With r = 0 the new memory does not depend on the past; with z = 1 h_{t-1} is copied to h_t, with z = 0 the new
+    memory is h_t; r = 0 and z = 0 forget everything.
     """
     model = GRU(_V, _H, **_LAWS)
     model.initialise(_generator(8))
@@ -37,8 +39,8 @@ def gate_limits() -> Iterator[Finding]:
         "z = 1: h_t against h_{t-1}": (step(h, 1, None), h),
         "z = 0: h_t against the new memory": (step(h, 0, None), memory),
     }
-    for name, (found, known) in cases.items():
-        yield Finding.worst(name, (found - known).detach().abs().flatten(), "1")
+    for name, (actual, known) in cases.items():
+        yield Finding.worst(name, (actual - known).detach().abs().flatten(), "1")
 
 
 def parameters_over_length() -> Iterator[Finding]:
@@ -57,7 +59,7 @@ def memory_over_length() -> Iterator[Finding]:
 
 
 def memory_over_corpus() -> Iterator[Finding]:
-    """The same as printed, with "the number of words in the corpus"; "a sentence as a minibatch", here of 25 words.
+    """Check the same as printed, with "the number of words in the corpus" and "a sentence as a minibatch" of 25 words.
 
     A sentence has a copy of its words, without which the whole corpus would count as waiting.
     """
@@ -65,7 +67,7 @@ def memory_over_corpus() -> Iterator[Finding]:
 
 
 def _memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> Iterator[Finding]:
-    """Counted are the bytes that wait for the backward pass, a word, over T = 50, 100, 200, 400 words in `texts`.
+    """Count the bytes that wait for the backward pass, a word, over T = 50, 100, 200, 400 words in `texts`.
 
     The error is by how much the most exceeds the least.
     """
@@ -81,7 +83,7 @@ def bidirectional_parameters() -> Iterator[Finding]:
 
 
 def bidirectional_parameters_and_output() -> Iterator[Finding]:
-    """The same with U and c of equation 19, of so many classes: c is shared by both directions."""
+    """Check the same with U and c of equation 19, of so many classes: c is shared by both directions."""
     for classes in (17, 10_000):
         yield _doubled(f"with the output layer, {classes:,} classes", 100, classes)
 
@@ -110,7 +112,7 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def _reached(loss: Tensor) -> set[Tensor]:
-    """The parameters that autograd's graph of the loss ends in."""
+    """Return the parameters that autograd's graph of the loss ends in."""
     waiting, seen = [loss.grad_fn], set()
     while waiting:
         node = waiting.pop()
@@ -121,7 +123,7 @@ def _reached(loss: Tensor) -> set[Tensor]:
 
 
 def _waiting(model: Recurrent, texts: Iterable[Tensor]) -> int:
-    """The most bytes that ever wait for a backward pass, where each text has its own before the next is read.
+    """Return the most bytes that ever wait for a backward pass, each text having its own before the next is read.
 
     The parameters are not counted.
     """
@@ -135,7 +137,7 @@ def _waiting(model: Recurrent, texts: Iterable[Tensor]) -> int:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         for words in texts:
             loss = model(words).sum()
-            storages = (there.untyped_storage() for tensor in saved if (there := tensor()) is not None)
+            storages = (kept.untyped_storage() for reference in saved if (kept := reference()) is not None)
             sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
             most = max(most, sum(size for place, size in sizes.items() if place not in parameters))
             loss.backward()

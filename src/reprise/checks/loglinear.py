@@ -109,7 +109,7 @@ def log_linear_parameters() -> Iterator[Finding]:
 
 
 def _small(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
-    """A random model in float64 with words (4, 3) and targets (3, 1)."""
+    """Make a random model in float64 with words (4, 3) and targets (3, 1)."""
     generator = torch.Generator().manual_seed(seed)
     borne = (torch.rand(V, TAGS, generator=generator) < 0.3).numpy()
     counts = torch.randint(1, 50, (V,), generator=generator).sort(descending=True).values.numpy()

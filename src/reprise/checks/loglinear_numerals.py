@@ -46,7 +46,7 @@ def unseen_numerals() -> Iterator[Finding]:
 
 
 def _of_finite_mass() -> tuple[np.ndarray, float]:
-    """log b of the types, and the mass B of all numerals without an identity, of which 37 is one.
+    """Return log b of the types, and the mass B of all numerals without an identity, of which 37 is one.
 
     sum_n 9 * 10**(n-1) * SHRINK**n = 9 SHRINK / (1 - 10 SHRINK), less the numerals that have an identity. All other
     words together have the mass 1. exp(a . phi) is the same throughout the class, so that its part of Z is B exp(a).
@@ -58,7 +58,7 @@ def _of_finite_mass() -> tuple[np.ndarray, float]:
 
 
 def _learnt(log_b: np.ndarray) -> LogLinearRNN:
-    """An LL-RNN trained on the sentences: psi one-hot as in section 3, phi of identities and classes."""
+    """Train an LL-RNN on the sentences: psi one-hot as in section 3, phi of identities and classes."""
     tag = {word: "number" for word in TYPES if word.isdigit()} | dict.fromkeys(("Paris", "Lyon", CITY), "location")
     tags = Sparse.of(np.array([[tag.get(word, "other") == name for name in TAGS] for word in TYPES]))
     # Counts say which types have an identity: those that were seen.

@@ -35,7 +35,7 @@ def omega_recursion_printed() -> Iterator[Finding]:
 
 
 def omega_recursion_corrected() -> Iterator[Finding]:
-    """The same with the slope of tanh at step t: Omega(t) = (1 - h(t)^2) [Theta(t) + Gamma(t)]."""
+    """Check the same with the slope of tanh at step t: Omega(t) = (1 - h(t)^2) [Theta(t) + Gamma(t)]."""
     yield _omega_recursion("slope 1 - h(t)^2", lambda before, after: 1 - after**2)
 
 

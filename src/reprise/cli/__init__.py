@@ -23,7 +23,6 @@ from reprise import __version__, environment
 from reprise.cli.commands import ARGUMENTS, COMMANDS, EXAMPLES
 from reprise.errors import (
     EXIT_FAILED,
-    EXIT_INTERRUPTED,
     EXIT_STOPPED,
     EXIT_USAGE,
     Failed,
@@ -39,9 +38,10 @@ _IN_CLONE = Path(__file__).parents[3].joinpath("pyproject.toml").is_file()
 
 
 class Parser(argparse.ArgumentParser):
-    """One that tells a mistake in one line, as all else is told."""
+    """A parser that raises `UserError` in place of printing its usage."""
 
     def error(self, message: str) -> NoReturn:
+        """Refuse what the command does not take."""
         raise UserError(f"{message}; `{self.prog} --help` says what it takes")
 
 
@@ -50,7 +50,7 @@ def _function(command: str) -> Callable[[argparse.Namespace], Any]:
 
 
 def command_parser(command: str, parser: argparse.ArgumentParser | None = None) -> argparse.ArgumentParser:
-    """The parser of one command; its help ends with an example. Imports that command's module alone."""
+    """Make the parser of one command, importing that command's module alone; its help ends with an example."""
     parser = parser or Parser(prog=f"reprise {command}")
     parser.description = inspect.getdoc(_function(command))
     parser.epilog = f"example: reprise {command} {EXAMPLES[command]}".rstrip()
@@ -109,34 +109,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if command is None:
             parser.error("no command")
-        options = command_parser(command).parse_args(parsed.rest)
-        with contextlib.ExitStack() as stack:
-            if options.debug or environment.debug():
-                stack.enter_context(_tracebacks())
-            if options.quiet:
-                nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
-                stack.enter_context(contextlib.redirect_stdout(nothing))
-            start_logging(logging.ERROR if options.quiet else logging.DEBUG if options.verbose else logging.INFO)
-            return _function(command)(options) or 0
+        return _run(command, parsed.rest)
     except KeyboardInterrupt:
         # What a training saves at a signal is its own matter.
-        return _told("stopped; every file is whole, and the same command can be run again", EXIT_STOPPED)
+        return _print_line("stopped; every file is whole, and the same command can be run again", EXIT_STOPPED)
     except UserError as error:
-        return _told(f"error: {' '.join(str(error).splitlines())}", EXIT_USAGE)
-    except Failed as error:
-        return _told(str(error), EXIT_FAILED)
-    except Interrupted as error:
-        return _told(str(error), EXIT_INTERRUPTED)
+        return _print_line(f"error: {' '.join(str(error).splitlines())}", EXIT_USAGE)
+    except (Failed, Interrupted) as error:
+        return _print_line(str(error), error.status)
     except ModuleNotFoundError as error:
         package = (error.name or "reprise").partition(".")[0]
         if package == "reprise":
             raise  # a module of ours that is missing is no matter of what is installed
-        return _told(f"error: {command} needs the package {package}; {_remedy_for(package)}", EXIT_USAGE)
+        return _print_line(f"error: {command} needs the package {package}; {_remedy_for(package)}", EXIT_USAGE)
     except BrokenPipeError:
         return EXIT_FAILED
     except OSError as error:
         # A full disk, a folder that is closed: nothing that a traceback explains better.
-        return _told(f"error: {describe_os_error(error, command)}", EXIT_FAILED)
+        return _print_line(f"error: {describe_os_error(error, command)}", EXIT_FAILED)
+
+
+def _run(command: str, arguments: Sequence[str]) -> int:
+    options = command_parser(command).parse_args(arguments)
+    with contextlib.ExitStack() as stack:
+        if options.debug or environment.debug():
+            stack.enter_context(_tracebacks())
+        if options.quiet:
+            nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stack.enter_context(contextlib.redirect_stdout(nothing))
+        start_logging(logging.ERROR if options.quiet else logging.DEBUG if options.verbose else logging.INFO)
+        return _function(command)(options) or 0
 
 
 def _remedy_for(package: str) -> str:
@@ -169,6 +171,6 @@ def _tracebacks() -> Iterator[None]:
         raise
 
 
-def _told(line: str, status: int) -> int:
+def _print_line(line: str, status: int) -> int:
     print(f"reprise: {printable(line)}", file=sys.stderr)
     return status

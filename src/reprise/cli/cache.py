@@ -11,8 +11,9 @@ _LOCK = Path("dvc.lock")
 
 
 def cache_command(given: argparse.Namespace) -> None:
-    """Check DVC's stored figures (.dvc/cache, or the folder of a remote) against their names; exit 1 where one is
-    damaged.
+    """Check DVC's stored figures against their names; exit 1 where one is damaged.
+
+    They are in .dvc/cache, or in the folder of a remote.
 
     DVC names an object after its checksum and trusts it from then on: it does not look again at a read-only file.
     """
@@ -32,9 +33,10 @@ def cache_command(given: argparse.Namespace) -> None:
 
 
 def locked_outputs(lock: Path) -> dict[str, str]:
-    """The path of every output in dvc.lock by its MD5.
+    """Return the path of every output in dvc.lock by its MD5.
 
-    Raises `UserError` where the file is no DVC lock, as after a power cut while DVC wrote it.
+    Raises:
+        UserError: The file is no DVC lock, as after a power cut while DVC wrote it.
     """
     if not lock.is_file():
         raise UserError(f"{lock}: no such file; run this at the top of the clone, or `git checkout {lock}`")

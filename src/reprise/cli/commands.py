@@ -12,7 +12,7 @@ Argument = tuple[tuple[str, ...], dict[str, Any]]
 
 
 def argument(*names: str, **how: Any) -> Argument:
-    """What `argparse.ArgumentParser.add_argument` takes."""
+    """Return what `argparse.ArgumentParser.add_argument` takes."""
     return names, how
 
 

@@ -27,13 +27,13 @@ _WIDTH = 200
 
 
 def project_and_experiments(tier: str | None) -> tuple[Project, list[Resolved]]:
-    """The clone of the current folder and the experiments of a tier."""
+    """Load the clone of the current folder and the experiments of a tier."""
     project = load_project(".", {"tier": tier} if tier else None)
     return project, resolve_tier(project)
 
 
 def find_experiment(tier: str | None, name: str) -> tuple[Project, Resolved]:
-    """The clone of the current folder and the experiment or variant called "<paper>/<experiment>" of a tier."""
+    """Load the clone of the current folder and the experiment or variant called "<paper>/<experiment>" of a tier."""
     project, experiments = project_and_experiments(tier)
     by_id = {e.id: e for e in experiments}
     if name in by_id:
@@ -42,7 +42,7 @@ def find_experiment(tier: str | None, name: str) -> tuple[Project, Resolved]:
 
 
 def not_in_tier(tier: str, kind: str, name: str, names: Iterable[str]) -> UserError:
-    """What to say of a `kind` that is not in a tier, where it may be in another; `names` are those that are."""
+    """Make the error for a `kind` that is not in a tier, where it may be in another; `names` are those that are."""
     others = [t for t in TIERS if t != tier and any(name in (e.id, e.paper) for e in project_and_experiments(t)[1])]
     if others:
         return UserError(f"'{name}' is not in the tier {tier}; write {' or '.join(f'--tier {t}' for t in others)}")
@@ -87,14 +87,14 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | No
 
 
 def trained(experiment: Resolved, root: Path) -> list[str]:
-    """The records that are there of an experiment's replicas, relative to `root`; none is read."""
+    """List the records that exist of an experiment's replicas, relative to `root`; none is read."""
     return [path for path in experiment.record_paths() if entry_exists(root / path)]
 
 
 def runs_elsewhere(root: Path, tier: str, name: str = "") -> str:
-    """What to say where other tiers have run records, of a paper or an experiment if one is named; else empty."""
-    there = [t for t in TIERS if t != tier and any((root / "results" / t / "runs" / name).glob("**/*.json"))]
-    return f"other tiers with runs: {', '.join(f'--tier {t}' for t in there)}" if there else ""
+    """Name the other tiers that have run records, of a paper or an experiment if one is named; "" without any."""
+    others = [t for t in TIERS if t != tier and any((root / "results" / t / "runs" / name).glob("**/*.json"))]
+    return f"other tiers with runs: {', '.join(f'--tier {t}' for t in others)}" if others else ""
 
 
 def numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str]]:

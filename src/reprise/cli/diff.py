@@ -65,7 +65,7 @@ def diff_command(options: argparse.Namespace) -> int:
 
 
 def _made_otherwise(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> Iterator[tuple[str, str, str]]:
-    """What differs in one of `_MADE_BY` between the keys `run` of two records; old ones do not say everything."""
+    """Yield what differs in one of `_MADE_BY` between the keys `run` of two records; old ones do not say everything."""
     digests = [run.get("code", {}).get("sha256") for run in (first, second)]
     if name == "code" and digests[0] is not None and digests[0] == digests[1]:
         return  # another commit, of the same code
@@ -85,7 +85,7 @@ def _differences(first: Any, second: Any, name: str = "") -> Iterator[tuple[str,
 
 
 def _compared(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A row a number that differs; its last cell says how it differs from what other seeds give."""
+    """Yield a row a number that differs; its last cell says how it differs from what other seeds give."""
     from scipy.stats import t
 
     # The records of the current folder's results that have the second one's configuration, one a replica.

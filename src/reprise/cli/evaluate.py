@@ -85,14 +85,14 @@ def _show_by_count(training: Any, corpus: Path | None, split: str) -> None:
 
 
 def as_record(outcome: Outcome) -> dict[str, Any]:
-    """What is measured, by the names of a record's keys."""
+    """Return what is measured, by the names of a record's keys."""
     return {**vars(outcome), "status": "finished"}
 
 
 def compared(
     record: RunRecord, values: dict[tuple[str, str], float], measured: Outcome
 ) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """A row a number that was measured: record, measured, difference, and "beyond rounding" where it is."""
+    """Yield a row a number that was measured: record, measured, difference, and "beyond rounding" where it is."""
     items = {(m["metric"], m["split"]): m["n"] for m in measured.metrics if m["unit"] == "share"}
     for key, (value, _) in numbers(record).items():
         if key not in values:

@@ -121,8 +121,9 @@ def _without_place(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
 def chosen_experiments(
     tier: str, papers: Collection[str] = (), wanted: Collection[str] = (), written: bool = False
 ) -> list[Resolved]:
-    """Experiments and variants of a tier in the order of the papers' files; of these papers only, and of the `wanted`
-    ones only, where any are named.
+    """List the experiments and variants of a tier in the order of the papers' files.
+
+    Where papers are named, or `wanted` experiments, only those.
 
     Without pydantic, or without config/, and where `written` says so, they are those that `reprise resolve` or the
     pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there, for a wanted one of another
@@ -131,13 +132,13 @@ def chosen_experiments(
     checked = None if written else _from_config(tier)
     experiments = resolved_files(tier) if checked is None else checked
     asked = (("paper", papers, {e.paper for e in experiments}), ("experiment", wanted, {e.id for e in experiments}))
-    for kind, names, there in asked:
-        for name in (name for name in names if name not in there):
+    for kind, names, known_names in asked:
+        for name in (name for name in names if name not in known_names):
             if not checked:
-                raise UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, there)}")
+                raise UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, known_names)}")
             from reprise.cli.common import not_in_tier
 
-            raise not_in_tier(tier, kind, name, there)
+            raise not_in_tier(tier, kind, name, known_names)
     for name in wanted:
         if papers and name.partition("/")[0] not in papers:
             raise UserError(f"--experiment {name}: is not of --paper {' '.join(papers)}; leave one of the two away")
@@ -152,16 +153,16 @@ def _from_config(tier: str) -> list[Resolved] | None:
         from reprise.cli.common import project_and_experiments
     except ModuleNotFoundError:
         return None
-    project, found = project_and_experiments(tier)
-    if not found:
+    project, experiments = project_and_experiments(tier)
+    if not experiments:
         others = " or ".join(f"--tier {t}" for t in TIERS if t != tier and project_and_experiments(t)[1])
         what = f"no paper of {', '.join(project.papers)} has experiments in the tier {tier}"
         raise UserError(f"{_CONFIG}: {what}; {f'write {others}' if others else 'give their experiments tiers'}")
-    return found
+    return experiments
 
 
 def resolved_files(tier: str) -> list[Resolved]:
-    """What `reprise resolve` wrote, in the order of config/ as far as that is there; UserError where nothing is."""
+    """Read what `reprise resolve` wrote, in the order of config/ where that exists; `UserError` where nothing is."""
     folder = Path("results") / tier / "config"
     files = sorted(folder.rglob("*.json"))
     if not files:

@@ -65,7 +65,7 @@ def require(holds: bool, line: str) -> None:
 class Text:
     """How a corpus spells symbols: words with blanks between them, or characters."""
 
-    def __init__(self, vocabulary: Sequence[str], boundaries: str):
+    def __init__(self, vocabulary: Sequence[str], boundaries: str) -> None:
         self.vocabulary, self.numbers = vocabulary, {word: i for i, word in enumerate(vocabulary)}
         self.end = self.numbers.get(boundaries)
         self.of_words = self.end is not None or "<unk>" in self.numbers
@@ -80,10 +80,11 @@ class Text:
         return [self.numbers[symbol] for symbol in symbols]
 
     def spell(self, symbols: Sequence[int]) -> str:
+        """Return the text of symbols."""
         return "".join(self.piece(symbol, at == 0) for at, symbol in enumerate(symbols))
 
     def piece(self, symbol: int, first: bool) -> str:
-        """What a symbol adds to the text; the end of a sentence begins a line."""
+        """Return what a symbol adds to the text; the end of a sentence begins a line."""
         if symbol == self.end:
             return "\n"
         blank = " " if self.of_words and not first else ""

@@ -68,22 +68,22 @@ def _experiment(project: Project, experiment: Resolved) -> None:
     heading(f"\nsettings (configuration {experiment.config_hash})")
     stated = ((name, str(value), origin) for name, value, origin in settings(experiment))
     out.print(table(("setting", "value", "from"), stated))
-    found = records_of(experiment, project.root)
-    heading(f"\nnumbers ({len(found)} of {experiment.replicas} replicas trained)")
-    if rows := list(_numbers(project, experiment, found)):
+    records = records_of(experiment, project.root)
+    heading(f"\nnumbers ({len(records)} of {experiment.replicas} replicas trained)")
+    if rows := list(_numbers(project, experiment, records)):
         out.print(table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows, ids=2))
-    for record in found:
+    for record in records:
         run, path = record["run"], experiment.record_path(record["replica"])
         line(f"{path}: {record['status']}, {run['engine']}, {run['device']}, {run['wall_seconds']:.0f} s")
     if hint := runs_elsewhere(project.root, experiment.tier, experiment.id):
         line(hint)
     # With the engine that made the first record, which alone gives its bits again.
-    heading("\ntrain it again" if found else "\ntrain it")
-    line(command(experiment, next(((record["replica"], record["run"]["engine"]) for record in found), None)))
+    heading("\ntrain it again" if records else "\ntrain it")
+    line(command(experiment, next(((record["replica"], record["run"]["engine"]) for record in records), None)))
 
 
 def _words(project: Project, experiment: Resolved) -> None:
-    """The words whose matrix is their own, each with its neighbours by vector and by matrix.
+    """Print the words whose matrix is their own, each with its neighbours by vector and by matrix.
 
     Both are compared by the cosine, as document 001 compares nothing: its motivation is that predicates and function
     words act on what was read, and so have matrices of their own.
@@ -172,14 +172,14 @@ def _wrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-def _numbers(project: Project, experiment: Resolved, found: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
+def _numbers(project: Project, experiment: Resolved, records: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     """One row a metric and split: those that the paper prints first."""
     entry = project.papers[experiment.paper].experiments[experiment.base]
     # Nobody compares perplexities of two texts.
     other = entry.data is not None and entry.data.dataset != experiment.config.get("data", {}).get("dataset")
     stated = {(r.metric, r.split): r for r in entry.reported}
     measured: dict[tuple[str, str], list[tuple[float, str]]] = {}
-    for record in found:
+    for record in records:
         for key, number in numbers(record).items():
             measured.setdefault(key, []).append(number)
     for key in dict.fromkeys([*stated, *measured]):

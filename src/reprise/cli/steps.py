@@ -22,8 +22,7 @@ _LONGEST = 90
 
 
 def fetch_command(given: argparse.Namespace) -> None:
-    """Download the raw files of datasets into data/raw/, or take them from the folder REPRISE_MIRROR; checksums
-    always."""
+    """Download the raw files of datasets into data/raw/, or take them from REPRISE_MIRROR; checksums are checked."""
     from reprise.data.fetch import fetch
 
     project, mirror = load_project("."), environment.mirror()
@@ -106,8 +105,8 @@ def collect_command(given: argparse.Namespace) -> None:
 
     project, experiments = project_and_experiments(given.tier)
     folder = project.root / "results" / project.config.tier
-    found, wanted = collect_tier(project, experiments)
-    print(f"{folder}: {found} of {wanted} run records collected")
+    count, wanted = collect_tier(project, experiments)
+    print(f"{folder}: {count} of {wanted} run records collected")
 
 
 def render_command(given: argparse.Namespace) -> None:
@@ -157,7 +156,7 @@ def schemas_command(given: argparse.Namespace) -> None:
 
 
 def json_schemas() -> dict[str, str]:
-    """The schemas' texts by name. A paper's file may have families, and experiments that borrow from them."""
+    """Return the schemas' texts by name. A paper's file may have families, and experiments that borrow from them."""
     from pydantic.json_schema import GenerateJsonSchema
 
     from reprise.config.schema import Config, Paper

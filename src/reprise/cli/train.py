@@ -43,11 +43,11 @@ def train_command(given: argparse.Namespace) -> None:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
         _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, has)
     output = given.output or Path(resolved.record_path(given.replica))
-    there = given.found / resolved.record_path(given.replica) if given.found else None
-    if there is not None and entry_exists(there):
-        move_weights(resolved, given.replica, there, output)
-        write_record(output, load_record(there, resolved, given.replica))
-        there.unlink()  # so that whoever removes the record later has it trained again
+    trained = given.found / resolved.record_path(given.replica) if given.found else None
+    if trained is not None and entry_exists(trained):
+        move_weights(resolved, given.replica, trained, output)
+        write_record(output, load_record(trained, resolved, given.replica))
+        trained.unlink()  # so that whoever removes the record later has it trained again
         print(f"{output}: moved from {given.found}")
         return
     if entry_exists(output):
@@ -73,9 +73,9 @@ def train_command(given: argparse.Namespace) -> None:
     return
 
 
-def move_weights(resolved: Resolved, replica: int, there: Path, output: Path) -> None:
+def move_weights(resolved: Resolved, replica: int, record: Path, output: Path) -> None:
     """Move what weights lie with a record, so that they lie with the record's new place."""
-    old, new = resolved.weights_file(replica, there), resolved.weights_file(replica, output)
+    old, new = resolved.weights_file(replica, record), resolved.weights_file(replica, output)
     if old.is_file():
         write_atomically(new, read_whole(old))
         old.unlink()

@@ -72,14 +72,15 @@ def _warnings(claims: Mapping[str, Mapping[str, Decision]], runs: Mapping[str, M
     from reprise.evidence.sensitivity import examine_sensitivity
     from reprise.evidence.stability import RISE, count_unstable
 
-    found = examine_sensitivity({f"{paper}/{key}": one for paper, of in claims.items() for key, one in of.items()})
-    late = ", ".join(f"{len(names)} that {answer[:-1]}" for answer, names in found.afterwards.items())
+    decisions = {f"{paper}/{key}": one for paper, of in claims.items() for key, one in of.items()}
+    tests = examine_sensitivity(decisions)
+    late = ", ".join(f"{len(names)} that {answer[:-1]}" for answer, names in tests.afterwards.items())
     yield f"criteria set afterwards: of claims on trained models {late}"
     yield (
-        f"corrected for several tests: of {len(found.agree)} agreements {len(found.benjamini_hochberg)} survive "
-        f"Benjamini-Hochberg and {len(found.holm)} Holm"
+        f"corrected for several tests: of {len(tests.agree)} agreements {len(tests.benjamini_hochberg)} survive "
+        f"Benjamini-Hochberg and {len(tests.holm)} Holm"
     )
-    other = ", ".join(f"{name} {answer}" for name, answer in found.welch.items())
+    other = ", ".join(f"{name} {answer}" for name, answer in tests.welch.items())
     yield f"other answers by Welch's test: {other or 'none'}"
     counts = count_unstable(one for of in runs.values() for one in of.values())
     diverged, unstable = (sum(getattr(one, what) for one in counts) for what in ("diverged", "unstable"))
@@ -116,7 +117,7 @@ def _answer(decision: Decision) -> str:
 
 
 def summary(claims: Mapping[str, Mapping[str, Decision]]) -> str:
-    """ "trained: 27 agrees, 8 undecided; counted: 6 agrees; …": kinds of evidence are never added up."""
+    """Count the answers of each kind of evidence, which are never added up: "trained: 27 agrees; counted: …"."""
     kinds: dict[str, Counter[str]] = {}
     for decision in (decision for of in claims.values() for decision in of.values()):
         kinds.setdefault(decision.evidence, Counter())[_answer(decision)] += 1
@@ -125,16 +126,17 @@ def summary(claims: Mapping[str, Mapping[str, Decision]]) -> str:
 
 
 def _files(folder: Path) -> set[str]:
-    there = {name for name in _COLLECTED if (folder / name).is_file()}
-    return there | {str(path.relative_to(folder)) for pattern in _DRAWN for path in folder.glob(pattern)}
+    names = {name for name in _COLLECTED if (folder / name).is_file()}
+    return names | {str(path.relative_to(folder)) for pattern in _DRAWN for path in folder.glob(pattern)}
 
 
 def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
-    """The files of a tier that are not what its records give: those made of records, and tables and figures if any.
+    """Yield the files of a tier that are not what its records give: those made of records, tables and figures.
 
-    Errors: `UserError` where they cannot be made again.
+    Raises:
+        UserError: They cannot be made again.
     """
-    if not (there := _files(folder)):
+    if not (old_names := _files(folder)):
         return
     with TemporaryDirectory() as clone:
         again = Path(clone) / "results" / tier
@@ -145,7 +147,7 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
                     (Path(clone) / path.relative_to(root)).symlink_to(path.resolve())
         if (folder / "runs").is_dir():
             (again / "runs").symlink_to((folder / "runs").resolve())
-        drawn = any("/" in name for name in there)
+        drawn = any("/" in name for name in old_names)
         paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         commands = [
@@ -165,9 +167,9 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
         from reprise.evidence.collect import UNCOMMITTED
 
         made = {name for name in _files(again) if drawn or name in _COLLECTED}
-        for name in sorted(there | made):
+        for name in sorted(old_names | made):
             old, new = folder / name, again / name
-            if name not in there and (name in UNCOMMITTED or name.endswith(".html")):
+            if name not in old_names and (name in UNCOMMITTED or name.endswith(".html")):
                 continue  # Git leaves it out
             if not (old.is_file() and new.is_file() and old.read_bytes() == new.read_bytes()):
                 yield name
@@ -177,7 +179,7 @@ def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
 
 
 def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decision]], text: str) -> list[str]:
-    """What the file and the records say of the claims on which they differ, the first few of them."""
+    """List what the file and the records say of the first few claims on which they differ."""
     from reprise.evidence.decisions import read_claims
 
     if not path.is_file():
@@ -205,8 +207,8 @@ def readings_command(given: argparse.Namespace) -> None:
 
     paper = project.papers[given.paper]
     runs = load_runs(project, experiments)[given.paper]
-    found = distances(paper, runs)
-    if not found:
+    readings = distances(paper, runs)
+    if not readings:
         print(f"{given.paper}: no printed number has one of ours at the tier {project.config.tier}")
         return
-    console().print(table(HEAD, lines(found)))
+    console().print(table(HEAD, lines(readings)))

@@ -38,4 +38,6 @@ Url = _text(r"^https?://", "is no address; begin with https://")
 
 
 class Strict(BaseModel):
+    """What takes no other key and no other type than it states."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False)

@@ -24,7 +24,15 @@ _MARGIN = {"superiority": "may", "non-inferiority": "must", "equivalence": "must
 
 
 def check_claims(paper: Paper, place: Callable[..., str]) -> None:
-    """Raises `UserError` at the first claim that cannot be decided as it is written; `place` tells where a key is."""
+    """Refuse the first claim that cannot be decided as it is written.
+
+    Args:
+        paper: The paper's file.
+        place: Returns where a key is written, as messages begin.
+
+    Raises:
+        UserError: There is one.
+    """
     for key, claim in paper.claims.items():
         where = place("claims", key)
         _check_statistic(claim, where)
@@ -45,8 +53,8 @@ def _check_statistic(claim: Claim, where: str) -> None:
     if not claim.reason and not fitting:
         raise UserError(f"{where}.reason: missing; a claim of kind {claim.kind} says why records cannot decide it")
     if not claim.reason and (len(given) != 1 or given[0] not in fitting):
-        found = ", ".join(given) or "none"
-        raise UserError(f"{where}.kind: {claim.kind} is decided by one of {', '.join(fitting)}, not by {found}")
+        names = ", ".join(given) or "none"
+        raise UserError(f"{where}.kind: {claim.kind} is decided by one of {', '.join(fitting)}, not by {names}")
     rule = _MARGIN.get(claim.kind, "no")
     if claim.margin and (rule == "no" or claim.gaps or claim.reason):
         raise UserError(f"{where}.margin: nothing here takes a margin; remove it")
@@ -93,9 +101,9 @@ def _check_numbers(claim: Claim, where: str) -> None:
 
 
 def _check_names(claim: Claim, paper: Paper, where: str) -> None:
-    there = {*paper.experiments, *(name for name, *_ in paper.variants())}
+    names = {*paper.experiments, *(name for name, *_ in paper.variants())}
     for key, term in claim.sides():
-        require_known(term.experiment, there, f"{where}.{key}", "experiment")
+        require_known(term.experiment, names, f"{where}.{key}", "experiment")
         if paper.experiments[term.experiment.partition("@")[0]].check and not claim.level:
             raise UserError(f"{where}.{key}: '{term.experiment}' is a check; name a trained experiment")
         for part in ("metric", "split"):
@@ -118,7 +126,7 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
 
 
 def check_measured(experiment: Experiment, metric: str, split: str, where: str) -> None:
-    """Raises `UserError`, which begins with `where`, for a metric or a split that no record of the experiment has.
+    """Refuse a metric or a split that no record of the experiment has; the error begins with `where`.
 
     What only records can say, `verify` refuses. The number of parameters is a record's own.
     """
@@ -148,7 +156,7 @@ def _check_sides(claim: Claim, where: str) -> None:
 
 
 def check_arithmetic(paper: Paper, place: Callable[..., str]) -> None:
-    """Raises `UserError` at the first printed number whose formula cannot be worked out."""
+    """Refuse the first printed number whose formula cannot be worked out."""
     for key, entry in paper.arithmetic.items():
         where = place("arithmetic", key)
         if (entry.printed is None) == (entry.equals is None):

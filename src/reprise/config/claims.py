@@ -6,11 +6,11 @@ has the lower metric if the claim is true, so that the direction of the metric n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from reprise.config.base import Id, Name, Origin, Strict
 from reprise.units import Unit
@@ -41,19 +41,19 @@ class Term(Strict):
 class Mean(Strict):
     """The mean over several experiments, each once: a part of a sweep."""
 
-    # Of a mapping that is meant as a `Term` only that can tell which key is misspelt.
-    model_config = ConfigDict(extra="allow")
-
     mean: Annotated[list[Name | Term], Field(min_length=2)]
 
-    @model_validator(mode="after")
-    def _alone(self) -> Mean:
-        if self.model_extra:
-            raise ValueError(f"{', '.join(self.model_extra)}: nothing stands beside 'mean'; remove it")
-        return self
+
+def _tag_side(content: Any) -> str:
+    """Tell which of the three a side is meant as, so that a mistake in it is reported as one of that."""
+    if isinstance(content, Mapping):
+        return "Mean" if "mean" in content else "Term"
+    return type(content).__name__ if isinstance(content, Term | Mean) else "Name"
 
 
-Side = Name | Term | Mean
+Side = Annotated[
+    Annotated[Name, Tag("Name")] | Annotated[Term, Tag("Term")] | Annotated[Mean, Tag("Mean")], Discriminator(_tag_side)
+]
 Group = Annotated[list[Side], Field(min_length=1)]
 LARGEST_COUNT = 2**53
 """A count up to here is a float too."""
@@ -128,12 +128,14 @@ class Learned(Strict):
     why: str = Field(description="where the level comes from")
 
     def shown_by(self, mean: float) -> bool:
+        """Tell whether a mean lies beyond the level."""
         return (self.above is None or mean > self.above) and (self.below is None or mean < self.below)
 
 
 class Level(Bound):
-    """A bound on mean metrics, or both, also on several of one experiment; `equals`, in place of bounds, is the whole
-    number that a count has to be.
+    """A bound on mean metrics, or both, also on several of one experiment.
+
+    In place of bounds `equals` is the whole number that a count has to be.
     """
 
     experiments: list[Side] = Field(min_length=1)
@@ -231,7 +233,7 @@ class Claim(Strict):
         return f"“{self.quote}” ({self.place})" if self.quote else f"Not stated in words; read from {self.place}."
 
     def sides(self) -> Iterator[tuple[str, Term]]:
-        """Every experiment that the statistic names, with its key: in a list, with its place, from 0.
+        """Yield every experiment that the statistic names, with its key: in a list, with its place, from 0.
 
         What a side leaves out is filled in.
         """
@@ -255,15 +257,15 @@ class Claim(Strict):
             yield key, term.model_copy(update=filled)
 
     def groups(self) -> dict[str, list[tuple[str, Term]]]:
-        """The sides by what they are compared within: all of an order or list, else a comparison, pair or sweep."""
-        found: dict[str, list[tuple[str, Term]]] = {}
+        """Group the sides by what they are compared within: all of a list, or a comparison, pair or sweep."""
+        groups: dict[str, list[tuple[str, Term]]] = {}
         for key, term in self.sides():
             statistic, *_ = key.split(".")
             one = statistic in ("order", "ranks", "trend", "share", "level", "unit")
             group = statistic if one else key.partition(".mean.")[0].rpartition(".")[0]
             if statistic != "margin":
-                found.setdefault(group, []).append((key, term))
-        return found
+                groups.setdefault(group, []).append((key, term))
+        return groups
 
 
 def _sides(value: Any, key: str) -> Iterator[tuple[str, Name | Term]]:

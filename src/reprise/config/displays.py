@@ -31,10 +31,11 @@ class Entry:
 
     @property
     def name(self) -> str:
+        """What its files are called."""
         return f"{self.paper}-{self.id}"
 
     def options(self) -> dict[str, Any]:
-        """The arguments of its function: the options of the file, and the defaults of the others.
+        """Return the arguments of its function: the options of the file, and the defaults of the others.
 
         Raises:
             UserError: where there is no such function or option, or where the option has another type.
@@ -49,21 +50,21 @@ class Entry:
 
 
 def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry]:
-    """Every figure and table by name, in the order of the files. Two of one name are a `UserError`."""
-    found: dict[str, Entry] = {}
+    """Return every figure and table by name, in the order of the files. Two of one name are a `UserError`."""
+    by_name: dict[str, Entry] = {}
     for paper_id, paper in papers.items():
         for kind in KINDS:
             for display_id, display in getattr(paper, kind).items():
                 where = f"{root / PAPERS / paper_id}.yaml: key {kind}.{display_id}"
                 entry = Entry(kind, paper_id, display_id, display, where)
-                if entry.name in found:
+                if entry.name in by_name:
                     raise UserError(f"{where}: '{entry.name}' is taken; choose another name")
-                found[entry.name] = entry
-    return found
+                by_name[entry.name] = entry
+    return by_name
 
 
 def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
-    """Raises `UserError` at the first figure or table that could not be made, before anything is trained for it."""
+    """Refuse the first figure or table that could not be made, before anything is trained for it."""
     for entry in entries(papers, root).values():
         options = entry.options()
         function, experiments = entry.display.function, papers[entry.paper].experiments
@@ -86,7 +87,7 @@ def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
 
 
 def _lacks(draws: Draws, experiment: Experiment) -> str:
-    """The kind of experiment that the function draws, where this is not one; "" where it is."""
+    """Return the kind of experiment that the function draws, where this is not one; "" where it is."""
     protocol = experiment.training.protocol if experiment.training else None
     if draws.checks:
         return "checks" if protocol else ""

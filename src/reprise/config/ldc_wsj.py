@@ -22,9 +22,11 @@ class FolderDataset(NamedDataset):
     folder: Path
 
     def raw_folder(self, raw_root: Path) -> Path:
+        """Return the folder of the stories."""
         return self.folder
 
     def checksums(self) -> dict[str, str]:
+        """Return the digest of the folder."""
         return {"ldc_wsj": f"sha256:{folder_digest(self.folder)}"}
 
 

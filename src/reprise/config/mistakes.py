@@ -24,6 +24,7 @@ _TYPES = {
     "model_type": "a mapping",
     "dict_type": "a mapping",
 }
+_MISSING = "missing; add it"
 _BOUNDS = {
     "greater_than": "above",
     "greater_than_equal": "of at least",
@@ -40,7 +41,7 @@ class Places:
     families: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, *keys: str, missing: bool = False) -> str:
-        """Where a key stands, dotted: one of an experiment that its family says, "families.<family>.<key>".
+        """Return where a key stands, dotted: one of an experiment that its family says, "families.<family>.<key>".
 
         A key that is `missing` is missing where the mapping around it stands.
         """
@@ -58,7 +59,18 @@ class Places:
 def parse(
     kind: type[M], content: Any, path: Path, places: Places | None = None, overrides: Mapping[str, Any] = {}
 ) -> M:
-    """The `content` of a file as a `kind`; UserError where it is none. `overrides`: keys of the command line."""
+    """Read the content of a file as a model.
+
+    Args:
+        kind: The model.
+        content: What the file holds.
+        path: The file, for messages.
+        places: Where its experiments' keys stand.
+        overrides: Keys that the command line gives.
+
+    Raises:
+        UserError: The content does not fit the model.
+    """
     try:
         return kind.model_validate(content)
     except ValidationError as error:
@@ -83,12 +95,12 @@ def parse(
 
 
 def source(path: Path, key: str, overrides: Mapping[str, Any]) -> str:
-    """Where the value of a key of the file comes from, which the command line may override."""
+    """Return where the value of a key of the file comes from, which the command line may override."""
     return f"{path} (with --config {key}={overrides[key]})" if key in overrides else str(path)
 
 
 def unknown_key(name: str, value: Any = "") -> str:
-    """The remedy for a key that nothing reads: the one that was probably meant, if there is one."""
+    """Return the remedy for a key that nothing reads: the one that was probably meant, if there is one."""
     every = {field.alias or key for kind in _kinds(Strict) for key, field in kind.model_fields.items()}
     # In {from: paper §2, Table 1} "Table 1" is a key.
     comma = " (a value with a comma needs quotes)" if value is None else ""
@@ -103,7 +115,7 @@ def _kinds(kind: type[BaseModel]) -> list[type[BaseModel]]:
 
 
 def _keys(error: Any, content: Any) -> list[str]:
-    """pydantic adds the names of union members to the location; only what is really in the file is shown."""
+    """Return the keys of an error without the names of union members, which pydantic adds to its location."""
     keys: list[str] = []
     for part in error["loc"]:
         if isinstance(content, Mapping) and part in content or isinstance(content, list) and isinstance(part, int):
@@ -122,17 +134,14 @@ def _remedy(error: Any, keys: list[str], wanted: list[str]) -> str:
             return unknown_key(keys[-1], error["input"])
         case "missing":
             # Where any key may stand, only its likeness to the missing one tells that a key is misspelt.
-            if close := get_close_matches(keys[-1], error["input"], n=1, cutoff=0.8):
-                return f"missing; '{close[0]}' is unknown, correct its spelling"
-            return "missing; add it"
+            close = get_close_matches(keys[-1], error["input"], n=1, cutoff=0.8)
+            return f"missing; '{close[0]}' is unknown, correct its spelling" if close else _MISSING
         case "string_pattern_mismatch":
             pattern = error["ctx"]["pattern"]
             return f"{shortened(error['input'])} {FORMS.get(pattern, f'is not of the form {pattern}; correct it')}"
         case "union_tag_not_found":
             name = error["input"].get(keys[-1]) if isinstance(error["input"], Mapping) else None
-            return (
-                f"{shortened(name)} is not known; {known(str(name), NAMES[keys[-2]][1])}" if name else "missing; add it"
-            )
+            return f"{shortened(name)} is not known; {known(str(name), NAMES[keys[-2]][1])}" if name else _MISSING
         case "value_error":
             return error["msg"].removeprefix("Value error, ")
         case "literal_error":
@@ -150,7 +159,7 @@ def _remedy(error: Any, keys: list[str], wanted: list[str]) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a text would be a number without its quotes."""
+    """Tell whether a text would be a number without its quotes."""
     try:
         return isinstance(value, str) and bool(value) and isinstance(float(value), float)
     except ValueError:

@@ -28,13 +28,14 @@ class Project:
     """By paper, where its experiments' keys stand, for messages."""
 
     def place(self, paper: str, *keys: str) -> str:
-        """Where a key of a paper's file was written, as messages begin: "<file>: key <dotted key>"."""
+        """Return where a key of a paper's file was written, as messages begin: "<file>: key <dotted key>"."""
         return f"{self.root / PAPERS / paper}.yaml: key {self.places.get(paper, Places()).of(*keys)}"
 
     def spec(self, dataset: str) -> NamedDataset:
-        """The files of a dataset of the configuration; a folder `ldc_wsj` takes the place of Mikolov's files.
+        """Return the files of a dataset of the configuration; a folder `ldc_wsj` takes the place of Mikolov's files.
 
-        Raises `UserError` where that folder is not what it should be.
+        Raises:
+            UserError: That folder is not what it should be.
         """
         named = NamedDataset(name=dataset, **dict(self.config.datasets[dataset]))
         if self.config.ldc_wsj and named.prepare == ldc_wsj.REPLACES:
@@ -43,7 +44,7 @@ class Project:
 
 
 def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = None) -> Project:
-    """Reads and checks config/config.yaml (with `overrides` laid over it) and the papers that it names.
+    """Read and check config/config.yaml (with `overrides` laid over it) and the papers that it names.
 
     The environment variable REPRISE_LDC_WSJ stands for the key `ldc_wsj`, unless `overrides` has it: that is how the
     pipeline passes on to its jobs what `--config` said.
@@ -61,8 +62,8 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
         if name in papers:
             raise UserError(f"{listed}: key papers: '{name}' stands twice; keep one of the two")
         if not file.is_file():
-            there = ", ".join(sorted(p.stem for p in (root / PAPERS).glob("*.yaml")))
-            raise UserError(f"{listed}: key papers: no file {file}; write it, or name one of {there}")
+            names = ", ".join(sorted(p.stem for p in (root / PAPERS).glob("*.yaml")))
+            raise UserError(f"{listed}: key papers: no file {file}; write it, or name one of {names}")
         papers[name], places[name] = read_paper(file)
         for other, paper in papers.items():
             # Parts of one document have its link.
@@ -77,7 +78,7 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
 
 
 def read_paper(path: Path) -> tuple[Paper, Places]:
-    """One paper's file, `like: <family>` filled in from `families`, and where its experiments' keys stand."""
+    """Read one paper's file, `like: <family>` filled in from `families`, and where its experiments' keys stand."""
     content = _mapping(load_yaml(path), path)
     for key in content:
         if key not in {*Paper.model_fields, "families"}:
@@ -89,8 +90,8 @@ def read_paper(path: Path) -> tuple[Paper, Places]:
             raise UserError(f"{path}: key families.{name}.like: a family takes nothing from another; write it out")
     borrowed: dict[str, str] = {}
     merged = {}
-    for name, entry in experiments.items():
-        entry = dict(_mapping(entry, path, f"experiments.{name}"))
+    for name, written in experiments.items():
+        entry = dict(_mapping(written, path, f"experiments.{name}"))
         if "like" in entry:
             family = borrowed[name] = str(entry.pop("like"))
             require_known(family, families, f"{path}: key experiments.{name}.like", "family")
@@ -101,13 +102,12 @@ def read_paper(path: Path) -> tuple[Paper, Places]:
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`over` laid over `base`, mappings merged key by key; a setting (a mapping with `value`) replaces as a whole."""
+    """Lay `over` over `base`: mappings merge key by key, a setting (a mapping with `value`) replaces as a whole."""
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
-        if isinstance(old, dict) and isinstance(value, dict) and "value" not in value:
-            value = merge(old, value)
-        result[key] = value
+        merges = isinstance(old, dict) and isinstance(value, dict) and "value" not in value
+        result[key] = merge(old, value) if merges else value
     return result
 
 

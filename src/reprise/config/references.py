@@ -15,7 +15,7 @@ Place = Callable[..., str]
 
 
 def check_references(paper: Paper, place: Place) -> None:
-    """Raises `UserError` at the first name in `paper` that stands for nothing."""
+    """Refuse the first name in `paper` that stands for nothing."""
     displays = {**paper.figures, **paper.tables}
     origins = {"assumption": paper.assumptions, "deviation": paper.deviations}
     for key, experiment in paper.experiments.items():
@@ -41,7 +41,7 @@ def check_references(paper: Paper, place: Place) -> None:
 
 
 def _check_reported(experiment: Experiment, where: Place) -> None:
-    """One number for each metric and split; what runs in no tier is there for a number that the paper left out."""
+    """Allow one number a metric and split; what runs in no tier is there for a number that the paper left out."""
     if not experiment.tiers and not any(r.value is None for r in experiment.reported):
         remedy = "name one, or say with 'value: null' under reported that the paper did not run it"
         raise UserError(f"{where('tiers')}: it runs in no tier; {remedy}")
@@ -57,7 +57,7 @@ def _check_reported(experiment: Experiment, where: Place) -> None:
 
 
 def _check_alternative(paper: Paper, alternative: Alternative, where: str) -> None:
-    """It changes settings of experiments, or measures something else of the same records."""
+    """Check that an alternative changes settings of experiments, or measures something else of the same records."""
     keys = ("settings", "settings_of", "experiments", "tiers", "replicas_of")
     trained = [key for key in keys if getattr(alternative, key)]
     claimed = {term.metric for claim in paper.claims.values() for _, term in claim.sides() if term.metric}
@@ -89,18 +89,18 @@ def _origins(experiment: Experiment) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def check_same_text(paper: Paper, experiments: Iterable[Resolved], place: Place) -> None:
-    """Raises `UserError` at two of a paper's experiments that are compared and that a tier gives different texts.
+    """Refuse two of a paper's experiments that are compared and that a tier gives different texts.
 
     A claim would be decided by the difference of the texts. Two may differ where the experiments themselves say so.
     """
-    there = {(e.tier, e.experiment): e for e in experiments if not e.is_check}
+    by_tier = {(e.tier, e.experiment): e for e in experiments if not e.is_check}
     compared = [(pair, ("claims", key)) for key, claim in paper.claims.items() for pair in _compared(claim)]
     for name, base, alternative in paper.variants():
         assumption = name.partition("@")[2].partition("=")[0]
         compared.append(((base, name), ("assumptions", assumption, "alternatives", alternative)))
     for pair, keys in compared:
-        for tier in dict.fromkeys(tier for tier, _ in there):
-            both = [there[tier, name] for name in pair if (tier, name) in there]
+        for tier in dict.fromkeys(tier for tier, _ in by_tier):
+            both = [by_tier[tier, name] for name in pair if (tier, name) in by_tier]
             if len(both) == 2 and (option := _apart(paper, *both)):
                 one, other = (
                     f"'{e.experiment}' ({option} {e.config['data'].get(option) or e.config['data']['options'][option]})"
@@ -111,7 +111,7 @@ def check_same_text(paper: Paper, experiments: Iterable[Resolved], place: Place)
 
 
 def _compared(claim: Claim) -> Iterator[tuple[str, str]]:
-    """The pairs of experiments that the statistic compares."""
+    """Yield the pairs of experiments that the statistic compares."""
     for group, sides in claim.groups().items():
         names = [term.experiment for _, term in sides]
         if group == "unit" and claim.unit.reference:
@@ -121,7 +121,7 @@ def _compared(claim: Claim) -> Iterator[tuple[str, str]]:
 
 
 def _apart(paper: Paper, one: Resolved, other: Resolved) -> str | None:
-    """ "dataset" or the first option of the data that a tier makes differ; None where none does."""
+    """Return what of the data a tier makes differ: "dataset" or the first such option; None where nothing does."""
     own = [paper.experiments[e.base].data for e in (one, other)]
     if own[0].dataset != own[1].dataset:
         return None

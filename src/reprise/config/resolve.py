@@ -59,18 +59,18 @@ def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
 
 
 def other_tiers(project: Project) -> list[Resolved]:
-    """The experiments and variants of all tiers but the configured one."""
+    """Resolve the experiments and variants of all tiers but the configured one."""
     return [experiment for experiment in resolve_all(project) if experiment.tier != project.config.tier]
 
 
 def resolve_all(project: Project) -> list[Resolved]:
-    """The experiments of all tiers, so that a mistake in one that is not run now is reported now.
+    """Resolve the experiments of all tiers, so that a mistake in one that is not run now is reported now.
 
     Errors: `UserError` where an experiment names a missing model, dataset, protocol, check, display or assumption,
     or gives an option that is unknown or of another type, where a variant is trained as the experiment itself is, where
     a tier has two that are compared read different texts, and where a figure or table could not be made.
     """
-    found: list[Resolved] = []
+    experiments: list[Resolved] = []
     for paper in project.papers.values():
         place = partial(project.place, paper.paper)
         check_references(paper, place)
@@ -86,13 +86,13 @@ def resolve_all(project: Project) -> list[Resolved]:
                 same = f"'{entry.key}' has these values already in the tier {entry.tier}"
                 raise UserError(f"{entry.where(*keys)}: {same}; write others")
         check_same_text(paper, resolved.values(), place)
-        found += resolved.values()
+        experiments += resolved.values()
     check_displays(project.papers, project.root)
-    return found
+    return experiments
 
 
 def _check_sections(project: Project, experiment: Experiment, where: Callable[..., str]) -> None:
-    """Raises `UserError` where the experiment lacks a section, or has one that the catalogue does not know.
+    """Refuse an experiment that lacks a section, or has one that the catalogue does not know.
 
     `where` tells the key that was written: in the experiment's entry, or in its family's.
     """
@@ -231,7 +231,7 @@ def _training_config(project: Project, entry: _Entry) -> _Training:
 
 
 def _changes(entry: _Entry) -> Iterator[tuple[tuple[str, ...], str, Mapping[str, Any]]]:
-    """What the tier and the alternative change: the keys of the place, the origin, and values by option."""
+    """Yield what the tier and the alternative change: the keys of the place, the origin, and values by option."""
     yield ("tiers", entry.tier), f"tier {entry.tier}", entry.in_tier.reductions
     if entry.choice is not None:
         of_one = entry.choice.settings_of.get(entry.key, {})

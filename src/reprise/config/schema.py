@@ -6,13 +6,13 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from reprise.catalogue.checks import CHECKS
 from reprise.config.base import Id, Origin, Strict
 from reprise.config.claims import Arithmetic, Claim, Learned
 from reprise.config.datasets import Dataset
-from reprise.config.sections import DataSection, ModelSection, Setting, TrainingSection
+from reprise.config.sections import DataSection, ModelSection, Replicas, Setting, TierEntry, TrainingSection
 from reprise.records.model import Engine as TrainingEngine
 from reprise.records.resolved import Keep
 from reprise.units import Unit
@@ -21,28 +21,15 @@ Tier = Literal["quick", "reduced", "paper"]
 # "auto", the names of the engines in reprise.engines, of which a model knows some, and the stack's.
 Engine = Literal["auto", TrainingEngine]
 Scalar = bool | int | float | str
-# So many have never been trained; more would be listed for hours.
-Replicas = Annotated[int, Field(ge=1, le=10_000)]
 # Releases have dots in their numbers.
 DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 
 
 class CheckSection(Strict):
+    """A check, and the error that it may have."""
+
     name: Literal[tuple(CHECKS)]
     tolerance: float = Field(ge=0)
-
-
-class TierEntry(BaseModel):
-    """A tier of an experiment: how many replicas, and what is reduced (any setting by its name, or the dataset)."""
-
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-    __pydantic_extra__: dict[str, Scalar]
-    replicas: Replicas
-    dataset: str | None = None
-
-    @property
-    def reductions(self) -> dict[str, Scalar]:
-        return dict(self.__pydantic_extra__ or {})
 
 
 class Reported(Strict):
@@ -63,6 +50,8 @@ class Weights(Strict):
 
 
 class Experiment(Strict):
+    """A trained configuration, or a check."""
+
     title: str
     model: ModelSection | None = None
     data: DataSection | None = None
@@ -110,16 +99,18 @@ class Alternative(Strict):
     learned: Learned | None = None
 
     def changes(self, experiment: str) -> dict[str, Scalar]:
-        """The settings that are other ones in the variant of an experiment."""
+        """Return the settings that are other ones in the variant of an experiment."""
         return {**self.settings, **self.settings_of.get(experiment, {})}
 
     def in_tier(self, experiment: str, tier: str) -> TierEntry:
-        """The entry of a tier, for the variant of an experiment."""
+        """Return the entry of a tier, for the variant of an experiment."""
         entry = self.tiers[tier]
         return entry.model_copy(update={"replicas": self.replicas_of.get(experiment, entry.replicas)})
 
 
 class Assumption(Strict):
+    """A choice that the paper does not state."""
+
     title: str
     choice: str
     why: str
@@ -129,6 +120,8 @@ class Assumption(Strict):
 
 
 class Deviation(Strict):
+    """A place where the project knowingly does otherwise than the paper."""
+
     title: str
     why: str
     data: bool = Field(False, description="whether other data stand in for the paper's")
@@ -163,6 +156,8 @@ ANY = "any"
 
 
 class Paper(Strict):
+    """A file of config/papers/."""
+
     paper: Id
     document: Annotated[str, StringConstraints(pattern=r"^[0-9]{3}$")]
     title: str
@@ -185,25 +180,29 @@ class Paper(Strict):
     )
 
     def choices(self) -> Iterator[tuple[str, str, Alternative]]:
-        """All alternatives: assumption, name, and the choice itself."""
+        """Yield all alternatives: assumption, name, and the choice itself."""
         for assumption, entry in self.assumptions.items():
             for alternative, choice in entry.alternatives.items():
                 yield assumption, alternative, choice
 
     def variants(self) -> Iterator[tuple[str, str, str]]:
-        """All variants, at whatever tier: name, experiment, alternative."""
+        """Yield all variants, at whatever tier: name, experiment, alternative."""
         for assumption, alternative, choice in self.choices():
             for experiment in choice.experiments:
                 yield f"{experiment}@{assumption}={alternative}", experiment, alternative
 
 
 class RuleResources(Strict):
+    """What a job of a kind asks for at first."""
+
     # No machine has a petabyte, and no job takes two years.
     mem_mb: int = Field(ge=1, le=10**9)
     runtime: int = Field(ge=1, le=10**6, description="minutes")
 
 
 class Resources(Strict):
+    """What jobs ask for, by kind."""
+
     fetch: RuleResources
     prepare: RuleResources
     train: RuleResources
@@ -211,6 +210,8 @@ class Resources(Strict):
 
 
 class Config(Strict):
+    """The file config/config.yaml."""
+
     tier: Tier
     papers: list[Id] = Field(min_length=1)
     engine: Engine

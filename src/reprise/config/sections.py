@@ -3,12 +3,12 @@
 They are made from the options of the catalogue, of which each has its type and bounds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
 from reprise.catalogue.options.base import Options, options_of
@@ -16,6 +16,8 @@ from reprise.config.base import ImportPath, Origin, Strict
 
 T = TypeVar("T")
 _OWN = "own"
+# So many have never been trained; more would be listed for hours.
+Replicas = Annotated[int, Field(ge=1, le=10_000)]
 NAMES = {"model": ("name", MODEL_OPTIONS), "training": ("protocol", PROTOCOL_OPTIONS)}
 """Section -> the key of its name, and what there is to name."""
 
@@ -54,13 +56,17 @@ class OwnModelSection(OwnSection):
     name: ImportPath
 
 
-def _setting(kind: type[Options], option: str) -> Any:
+def _value(kind: type[Options], option: str) -> Any:
     field = kind.model_fields[option]
-    return Setting[Annotated[field.annotation, *field.metadata]] if field.metadata else Setting[field.annotation]
+    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+
+
+def _setting(kind: type[Options], option: str) -> Any:
+    return Setting[_value(kind, option)]
 
 
 def _section(kind: type[Options], key: str) -> type[Section]:
-    """The section that takes these options: one without a default has to be stated."""
+    """Make the section that takes these options: one without a default has to be stated."""
     fields: dict[str, Any] = {key: (kind.model_fields["name"].annotation, ...)}
     for option in options_of(kind):
         field, setting = kind.model_fields[option], _setting(kind, option)
@@ -71,7 +77,7 @@ def _section(kind: type[Options], key: str) -> type[Section]:
 
 
 def _union(section: str) -> Any:
-    """What may stand in a section of an experiment: one class a kind of options, told apart by the name."""
+    """Make the type of a section of an experiment: one class a kind of options, told apart by the name."""
     key, options = NAMES[section]
     kinds = {kind.__name__: kind for kind in options.values()}
     members = [Annotated[_section(kind, key), Tag(tag)] for tag, kind in kinds.items()]
@@ -87,16 +93,39 @@ def _union(section: str) -> Any:
     return Annotated[reduce(or_, members), Discriminator(tag)]
 
 
-def _of_any_dataset() -> dict[str, Any]:
-    """The options of all preparations: which of them a dataset has, config.yaml tells."""
-    settings: dict[str, Any] = {}
-    for kind in dict.fromkeys(PREPARATION_OPTIONS.values()):
+def _any_of(kinds: Iterable[type[Options]], make: Callable[[type[Options], str], Any]) -> dict[str, Any]:
+    """Make an optional field of every option of these kinds: an option of several takes what one of them does."""
+    types: dict[str, Any] = {}
+    for kind in dict.fromkeys(kinds):
         for option in options_of(kind):
-            settings[option] = settings.get(option) | _setting(kind, option)
-    return {option: (setting, None) for option, setting in settings.items()}
+            types[option] = types.get(option) | make(kind, option)
+    return {option: (of, None) for option, of in types.items()}
 
 
 ModelSection = _union("model")
 TrainingSection = _union("training")
-DataSection: type[Section] = create_model("DataSection", __base__=OwnSection, dataset=(str, ...), **_of_any_dataset())
+# Which options a dataset has, config.yaml tells.
+DataSection: type[Section] = create_model(
+    "DataSection", __base__=OwnSection, dataset=(str, ...), **_any_of(PREPARATION_OPTIONS.values(), _setting)
+)
 DataSection.__doc__ = "A dataset of config.yaml and the options of its preparation."
+
+
+class _TierEntry(BaseModel):
+    """A tier of an experiment: how many replicas, and what is reduced (any setting by its name, or the dataset)."""
+
+    # What the catalogue has no name for is an option of something of one's own.
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    __pydantic_extra__: dict[str, bool | int | float | str]
+    replicas: Replicas
+    dataset: str | None = None
+
+    @property
+    def reductions(self) -> dict[str, Any]:
+        """The values that the tier gives to settings, by option."""
+        return self.model_dump(exclude_unset=True, exclude={"replicas", "dataset"})
+
+
+_ALL_OPTIONS = (*MODEL_OPTIONS.values(), *PROTOCOL_OPTIONS.values(), *PREPARATION_OPTIONS.values())
+TierEntry: type[_TierEntry] = create_model("TierEntry", __base__=_TierEntry, **_any_of(_ALL_OPTIONS, _value))
+TierEntry.__doc__ = _TierEntry.__doc__

@@ -51,6 +51,7 @@ class Estimate:
 
     @property
     def wanted(self) -> int:
+        """How many replicas the tier has."""
         return self.experiment.replicas
 
     @property
@@ -106,16 +107,16 @@ def estimates(
     return [estimate_one(experiment) for experiment in experiments]
 
 
-def summary(found: Iterable[Estimate], cores: int) -> str:
+def summary(estimates: Iterable[Estimate], cores: int) -> str:
     """One line: jobs, core-hours, wall time with so many cores, and what is not in it."""
-    found = [e for e in found if e.missing]
-    if not found:
+    estimates = [e for e in estimates if e.missing]
+    if not estimates:
         return "nothing is missing"
-    known = [e for e in found if e.seconds is not None]
+    known = [e for e in estimates if e.seconds is not None]
     work = sum(e.total for e in known)
     # One job a core: no faster than the longest, nor than all of it shared out.
     wall = max([work / cores, *(e.seconds for e in known)])
-    jobs, unknown = sum(e.missing for e in found), len(found) - len(known)
+    jobs, unknown = sum(e.missing for e in estimates), len(estimates) - len(known)
     parts = []
     if known:
         least = "at least " if unknown else ""
@@ -133,13 +134,13 @@ def time_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: 
     Another processor's times are no ground for ending a job. `like`: the experiment that it is a variant of.
     """
     try:
-        (found,) = estimates([experiment], root, among=[like] if like else [])
+        (estimate,) = estimates([experiment], root, among=[like] if like else [])
     except (UserError, OSError):
         # A record that is damaged or cannot be read: collecting says so, with the remedy.
         return otherwise
-    if found.seconds is None or found.elsewhere:
+    if estimate.seconds is None or estimate.elsewhere:
         return otherwise
-    return math.ceil(max(_SLACK * found.seconds, _SHORTEST) / 60.0)
+    return math.ceil(max(_SLACK * estimate.seconds, _SHORTEST) / 60.0)
 
 
 def memory_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: Resolved | None = None) -> int:
@@ -160,7 +161,7 @@ def memory_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like
 
 
 def hours(seconds: float) -> str:
-    """A duration as people say it, in one unit."""
+    """Write a duration in one unit."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
@@ -217,7 +218,7 @@ def _most(experiment: Resolved) -> float | None:
 
 
 def _endless(experiment: Resolved) -> dict[str, Any]:
-    """The configuration without its length."""
+    """Return the configuration without its length."""
     options = {name: value for name, value in _options(experiment).items() if name not in _LENGTHS}
     return {**experiment.config, "training": {**experiment.config["training"], "options": options}}
 

@@ -54,6 +54,12 @@ DIGITS = [
     ("value: float32", "value: float16", "families.small.precision.value"),
     ("replicas: 2}, paper", "replicas: 2, epochs: 1}, paper", "experiments.rnn-t5.tiers.quick.epochs"),
     ("replicas: 2}, paper", "replicas: 2, steps: 0}, paper", "experiments.rnn-t5.tiers.quick.steps"),
+    ("replicas: 2}, paper", "replicas: 2, optimiser: adan}, paper", "experiments.rnn-t5.tiers.quick.optimiser"),
+    # a side of a comparison is a name, a metric of one, or a mean
+    ("lower: rnn-t5", "lower: {experimen: rnn-t5}", "claims.D1.compare.lower.experimen"),
+    ("lower: rnn-t5", "lower: {mean: [rnn-t5, lstm-t5], metric: a}", "claims.D1.compare.lower.metric"),
+    ("lower: rnn-t5", "lower: {mean: rnn-t5}", "claims.D1.compare.lower.mean"),
+    ("lower: rnn-t5", "lower: 5", "claims.D1.compare.lower"),
     ("replicas: 2}, paper", "replicas: 2, dataset: synthetic, seed: 1}, paper", "experiments.rnn-t5.tiers.quick"),
     ("    caption: Accuracy", "    options: {smoth: 2}\n    caption: Accuracy", "figures.curves.options.smoth"),
     ("    caption: Accuracy", "    options: {smooth: x}\n    caption: Accuracy", "figures.curves.options.smooth"),

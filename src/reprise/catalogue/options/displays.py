@@ -93,5 +93,5 @@ DISPLAY_OPTIONS = {
 
 
 def display_options(kind: str, function: str) -> type[Options]:
-    """The options of a function."""
+    """Return the options of a function."""
     return DISPLAY_OPTIONS[kind].get(function, NoOptions)
