@@ -80,4 +80,4 @@ rule train:
     shell:
         "PYTHONPATH=src python -P -m reprise train {wildcards.id} --replica {wildcards.replica} "
         "--config {input.config} --hash {wildcards.config_hash} {params.corpus} --threads {threads} {params.device} "
-        "--found {params.together} --output {output} > {log} 2>&1 || report_kill {log}"
+        "--trained {params.together} --output {output} > {log} 2>&1 || report_kill {log}"

@@ -10,16 +10,18 @@ from reprise.errors import Failed, UserError
 _LOCK = Path("dvc.lock")
 
 
-def cache_command(given: argparse.Namespace) -> None:
+def cache_command(options: argparse.Namespace) -> None:
     """Check DVC's stored figures against their names; exit 1 where one is damaged.
 
     They are in .dvc/cache, or in the folder of a remote.
 
     DVC names an object after its checksum and trusts it from then on: it does not look again at a read-only file.
     """
-    objects = given.folder / "files" / "md5"
+    objects = options.folder / "files" / "md5"
     if not objects.is_dir():
-        raise UserError(f"{given.folder}: no DVC objects there (files/md5); name DVC's cache or the folder of a remote")
+        raise UserError(
+            f"{options.folder}: no DVC objects there (files/md5); name DVC's cache or the folder of a remote"
+        )
     names = locked_outputs(_LOCK)
     paths = sorted(p for p in objects.glob("??/*") if p.is_file())
     damaged = [path for path in paths if file_digest(path, "md5") != path.parent.name + path.name.removesuffix(".dir")]

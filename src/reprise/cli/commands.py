@@ -100,7 +100,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         DEVICE,
         WEIGHTS,
         argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)"),
-        argument("--found", type=Path, metavar="FOLDER", help="move the record that `run --output FOLDER` left"),
+        argument("--trained", type=Path, metavar="FOLDER", help="move the record that `run --output FOLDER` left"),
         argument("--wait", action="store_true", help="wait for another process that trains this replica"),
     ],
     "run": [

@@ -9,20 +9,20 @@ from reprise.errors import UserError
 from reprise.estimate.estimates import estimates, hours, summary
 
 
-def estimate_command(given: argparse.Namespace) -> None:
+def estimate_command(options: argparse.Namespace) -> None:
     """Say how long what is missing will take, one core a job, by the records of finished replicas.
 
     Experiments take as long as their finished replicas did, and so do their variants; or as those of another tier did
     for each of their epochs or steps. Replicas that finished on this kind of processor come first.
     """
-    if given.cores < 1:
-        raise UserError(f"--cores {given.cores}: give a number of cores above 0")
-    project, experiments = project_and_experiments(given.tier)
+    if options.cores < 1:
+        raise UserError(f"--cores {options.cores}: give a number of cores above 0")
+    project, experiments = project_and_experiments(options.tier)
     names = {e.id for e in experiments} | {e.paper for e in experiments}
-    for name in given.name:
+    for name in options.name:
         if name not in names:
             raise not_in_tier(project.config.tier, "paper or experiment", name, names)
-    chosen = [e for e in experiments if not given.name or {e.id, e.paper} & set(given.name)]
+    chosen = [e for e in experiments if not options.name or {e.id, e.paper} & set(options.name)]
     estimated = estimates(chosen, Path(), among=experiments, tiers=other_tiers(project))
     rows = []
     for one in (e for e in estimated if e.missing):
@@ -35,4 +35,4 @@ def estimate_command(given: argparse.Namespace) -> None:
         name: [e for e in estimated if e.experiment.paper == name] for name in dict.fromkeys(e.paper for e in chosen)
     }
     for title, some in {**groups, "all": estimated}.items():
-        out.print(f"{title}: {summary(some, given.cores)}", soft_wrap=True)
+        out.print(f"{title}: {summary(some, options.cores)}", soft_wrap=True)

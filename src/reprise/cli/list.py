@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from reprise.report.parts.answers import Answer
 
 
-def list_command(given: argparse.Namespace) -> None:
+def list_command(options: argparse.Namespace) -> None:
     """List the papers of a tier, or the experiments and claims of some: what is trained, and what was found."""
-    project, experiments = project_and_experiments(given.tier)
-    for name in given.paper:
+    project, experiments = project_and_experiments(options.tier)
+    for name in options.paper:
         require_paper(project, name)
-    tier, chosen = project.config.tier, given.paper or list(project.papers)
-    answers = _answers(project, given.tier)
+    tier, chosen = project.config.tier, options.paper or list(project.papers)
+    answers = _answers(project, options.tier)
     papers = [_paper(project, name, [e for e in experiments if e.paper == name], answers[name]) for name in chosen]
-    if given.json:
+    if options.json:
         print(json.dumps({"tier": tier, "papers": papers}, indent=1, ensure_ascii=False))
         return
     out = console()
-    if not given.paper:
+    if not options.paper:
         columns = ("paper", "document", "trained", "agree / disagree / undecided", "no answer")
         rows = (_summary(paper, answers[paper["paper"]]) for paper in papers)
         out.print(table(columns, rows, "claims about trained models, at the fullest tier that judged them"))
-    for paper in papers if given.paper else ():
+    for paper in papers if options.paper else ():
         of = [(e["id"], e["title"], f"{len(e['records'])} of {e['replicas']}") for e in paper["experiments"]]
         claims = [(claim["id"], claim["tested"], claim["answer"]) for claim in paper["claims"]]
         if of:
             out.print(table(("experiment", "title", "trained"), of, f"{paper['paper']}: {paper['title']}"), "")
         if claims:
             out.print(table(("claim", "what we compare", "answer"), claims), "")
-    hints = filter(None, (runs_elsewhere(project.root, tier, name) for name in given.paper or [""]))
+    hints = filter(None, (runs_elsewhere(project.root, tier, name) for name in options.paper or [""]))
     out.print(f"this is the tier {tier}", *dict.fromkeys(hints), sep="; ")
 
 

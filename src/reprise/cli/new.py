@@ -13,7 +13,7 @@ TEMPLATE = Path(__file__).with_name("template")
 _PLACEHOLDER = "PACKAGE"
 
 
-def snakefile_command(given: argparse.Namespace) -> None:
+def snakefile_command(options: argparse.Namespace) -> None:
     """Print where the workflow is, for `module reprise: snakefile: …` in a Snakefile of your own."""
     installed = Path(sysconfig.get_path("data"), "share/reprise")
     paths = [root / "workflow/Snakefile" for root in (CLONE, installed)]
@@ -23,12 +23,12 @@ def snakefile_command(given: argparse.Namespace) -> None:
     print(existing)
 
 
-def new_command(given: argparse.Namespace) -> None:
+def new_command(options: argparse.Namespace) -> None:
     """Write a project folder for a paper of your own: config/, a model, its test and a README.
 
     It holds a whole small example, from experiments on generated data to a claim, to be replaced step by step.
     """
-    folder, name = given.folder, given.folder.name
+    folder, name = options.folder, options.folder.name
     if not re.fullmatch(r"[a-z][a-z0-9]*", name) or keyword.iskeyword(name):
         raise UserError(f"{folder}: the folder's name is that of a package too; write small letters and digits")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

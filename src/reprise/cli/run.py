@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CONFIG = Path("config/config.yaml")
 
 
-def run_command(given: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Train what is missing of a tier, the most valuable first, for so many minutes, and leave records and a log.
 
     Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU a job is a
@@ -37,38 +37,38 @@ def run_command(given: argparse.Namespace) -> int:
     checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
     """
     prepare_environment()
-    if given.minutes is not None and not given.minutes > 0:
-        raise UserError(f"--minutes {given.minutes:g}: give a number above 0, or omit it")
-    if given.at_once < 1:
-        raise UserError(f"--at-once {given.at_once}: give a whole number above 0, or omit it")
-    if given.device == "cuda" and not visible_gpus():
+    if options.minutes is not None and not options.minutes > 0:
+        raise UserError(f"--minutes {options.minutes:g}: give a number above 0, or omit it")
+    if options.at_once < 1:
+        raise UserError(f"--at-once {options.at_once}: give a whole number above 0, or omit it")
+    if options.device == "cuda" and not visible_gpus():
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
-    experiments = chosen_experiments(given.tier, given.paper, given.experiment, given.resolved)
-    if given.device != "cpu" and (visible := visible_gpus()) > 1:
+    experiments = chosen_experiments(options.tier, options.paper, options.experiment, options.resolved)
+    if options.device != "cpu" and (visible := visible_gpus()) > 1:
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.timebox import Log
 
-    return _train(given, experiments, Log(given.output / "logs" / "run" / f"{given.tier}.log"))
+    return _train(options, experiments, Log(options.output / "logs" / "run" / f"{options.tier}.log"))
 
 
-def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Log) -> int:
+def _train(options: argparse.Namespace, experiments: Sequence[Resolved], say: Log) -> int:
     from reprise.training.loop import torch_settings, trains_in_stack
     from reprise.training.timebox import Runner, damaged, missing
 
-    end, roots = time.monotonic() + 60 * (given.minutes or math.inf), [Path(), given.output]
+    end, roots = time.monotonic() + 60 * (options.minutes or math.inf), [Path(), options.output]
     broken = damaged(experiments, roots)
     for line in broken:
         say(f"left out: {line}")
-    jobs = [_job(resolved, replica, given) for resolved, replica in missing(experiments, roots)]
+    jobs = [_job(resolved, replica, options) for resolved, replica in missing(experiments, roots)]
     left_out = _without_corpus(jobs, say)
     left_out += _without_place([job for job in jobs if job not in left_out], say)
     # Jobs of one experiment that train in a stack are one group, at the place of the first; every other is its own.
     groups: dict[str, list[Job]] = {}
     for job in (job for job in jobs if job not in left_out):
         groups.setdefault(job.resolved.id if trains_in_stack(job) else job.title, []).append(job)
-    runner = Runner(groups.values(), end, say, given.at_once)
-    say(f"tier {given.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
+    runner = Runner(groups.values(), end, say, options.at_once)
+    say(f"tier {options.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
     with torch_settings():
         runner.run()
     counts = {
@@ -80,19 +80,19 @@ def _train(given: argparse.Namespace, experiments: Sequence[Resolved], say: Log)
     summary = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all done"
     say(summary)
     if counts["failed"] or counts["left out"]:
-        raise Failed(f"tier {given.tier}: {summary}; {say.path} says why")
+        raise Failed(f"tier {options.tier}: {summary}; {say.path} says why")
     return EXIT_INTERRUPTED if counts["unfinished"] or counts["in training elsewhere"] else 0
 
 
-def _job(resolved: Resolved, replica: int, given: argparse.Namespace) -> Job:
+def _job(resolved: Resolved, replica: int, options: argparse.Namespace) -> Job:
     from reprise.training.loop import Job
 
-    corpus = given.corpora / Path(resolved.corpus).name if resolved.corpus else None
-    device = (given.device or resolved.device) if learns(resolved) else "cpu"
-    output = given.output / resolved.record_path(replica)
-    if given.weights:
-        resolved = replace(resolved, weights=given.weights)
-    return Job(resolved, replica, output, corpus, resolved.engine, device, root=given.checkpoints)
+    corpus = options.corpora / Path(resolved.corpus).name if resolved.corpus else None
+    device = (options.device or resolved.device) if learns(resolved) else "cpu"
+    output = options.output / resolved.record_path(replica)
+    if options.weights:
+        resolved = replace(resolved, weights=options.weights)
+    return Job(resolved, replica, output, corpus, resolved.engine, device, root=options.checkpoints)
 
 
 def _without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:

@@ -32,23 +32,23 @@ _NEIGHBOURS = 5
 """Words that are listed of each."""
 
 
-def show_command(given: argparse.Namespace) -> None:
+def show_command(options: argparse.Namespace) -> None:
     """Show one experiment or claim: equation, settings with origins, records, the paper's number, ours, the command."""
-    project, experiments = project_and_experiments(given.tier)
+    project, experiments = project_and_experiments(options.tier)
     by_id = {e.id: e for e in experiments}
-    paper, _, key = given.name.partition("/")
-    if given.words:
-        _words(project, find_experiment(given.tier, given.name)[1])
-    elif given.name in by_id:
-        _experiment(project, by_id[given.name])
+    paper, _, key = options.name.partition("/")
+    if options.words:
+        _words(project, find_experiment(options.tier, options.name)[1])
+    elif options.name in by_id:
+        _experiment(project, by_id[options.name])
     elif paper in project.papers and key in project.papers[paper].claims:
         every = {tier: read_claims(project.root, tier).get(paper, {}).get(key) for tier in (FULL, "reduced", "quick")}
-        print(claim_text(paper, key, project.papers[paper], every, given.tier))
-    elif given.name in project.papers:
-        raise UserError(f"'{given.name}' is a paper; run `reprise list {given.name}`, or name what that lists")
+        print(claim_text(paper, key, project.papers[paper], every, options.tier))
+    elif options.name in project.papers:
+        raise UserError(f"'{options.name}' is a paper; run `reprise list {options.name}`, or name what that lists")
     else:
         claims = [f"{name}/{claim}" for name, content in project.papers.items() for claim in content.claims]
-        raise not_in_tier(project.config.tier, "experiment or claim", given.name, [*by_id, *claims])
+        raise not_in_tier(project.config.tier, "experiment or claim", options.name, [*by_id, *claims])
 
 
 def _experiment(project: Project, experiment: Resolved) -> None:

@@ -21,36 +21,36 @@ _LONGEST = 90
 """Characters of a fact that is printed."""
 
 
-def fetch_command(given: argparse.Namespace) -> None:
+def fetch_command(options: argparse.Namespace) -> None:
     """Download the raw files of datasets into data/raw/, or take them from REPRISE_MIRROR; checksums are checked."""
     from reprise.data.fetch import fetch
 
     project, mirror = load_project("."), environment.mirror()
     datasets = project.config.datasets
     say = _LOG.info
-    for name in given.dataset:
+    for name in options.dataset:
         if name not in datasets:
             raise UserError(f"{CONFIG}: key datasets: no dataset '{name}'; {known(name, datasets)}")
         spec = project.spec(name)
-        if given.file:
+        if options.file:
             files = {f.name: f for f in spec.files}
-            for file in given.file:
+            for file in options.file:
                 if file not in files:
                     raise UserError(f"--file: dataset {name} has no file '{file}'; {known(file, files)}")
-            spec = spec.model_copy(update={"files": [files[file] for file in given.file]})
+            spec = spec.model_copy(update={"files": [files[file] for file in options.file]})
         if not spec.files:
             say(f"{name}: nothing to fetch")
         fetch(spec, RAW, mirror, say)
 
 
-def prepare_command(given: argparse.Namespace) -> None:
+def prepare_command(options: argparse.Namespace) -> None:
     """Make the corpus that an experiment reads, from its dataset's raw files."""
-    project, experiment = find_experiment(given.tier, given.experiment)
+    project, experiment = find_experiment(options.tier, options.experiment)
     if experiment.corpus is None:
         raise UserError(f"{experiment.id} needs no corpus; train it")
     from reprise.data import prepare_corpus
 
-    output = given.output or Path(experiment.corpus)
+    output = options.output or Path(experiment.corpus)
     require_place(output, str(output))
     data = experiment.config["data"]
     spec = project.spec(data["dataset"])
@@ -62,9 +62,9 @@ def prepare_command(given: argparse.Namespace) -> None:
     print(f"{corpus.name}: " + ", ".join(line for line in lines if len(line) <= _LONGEST))
 
 
-def resolve_command(given: argparse.Namespace) -> None:
+def resolve_command(options: argparse.Namespace) -> None:
     """Check config/ and write the resolved configuration of every experiment of a tier to results/<tier>/config/."""
-    project, experiments = project_and_experiments(given.tier)
+    project, experiments = project_and_experiments(options.tier)
     _check_own_models(project, experiments)
     for experiment in experiments:
         write_if_changed(project.root / experiment.config_path(), experiment.to_json())
@@ -99,39 +99,39 @@ def _check_own_models(project: Project, experiments: Iterable[Resolved]) -> None
             raise UserError(f"{place}: {error}") from error
 
 
-def collect_command(given: argparse.Namespace) -> None:
+def collect_command(options: argparse.Namespace) -> None:
     """Gather the run records of a tier into metrics.csv, curves.csv.gz, samples.jsonl and metrics.json."""
     from reprise.evidence.collect import collect_tier
 
-    project, experiments = project_and_experiments(given.tier)
+    project, experiments = project_and_experiments(options.tier)
     folder = project.root / "results" / project.config.tier
     count, wanted = collect_tier(project, experiments)
     print(f"{folder}: {count} of {wanted} run records collected")
 
 
-def render_command(given: argparse.Namespace) -> None:
+def render_command(options: argparse.Namespace) -> None:
     """Draw the figures and write the tables of a tier, and the page of all tiers.
 
     Without names and options all of these are written; --readme writes README's results and the forest plot alone.
     Names are those of the files: <paper>-<figure or table>.
     """
-    if given.readme and (given.name or given.report or given.tier):
+    if options.readme and (options.name or options.report or options.tier):
         raise UserError("--readme: writes README's results alone; put names, --report and --tier into another call")
-    project, experiments = project_and_experiments(given.tier)
+    project, experiments = project_and_experiments(options.tier)
     from reprise.report.parts.context import every_tier, load_contexts
 
-    if given.readme:
+    if options.readme:
         from reprise.report.page.readme import write_results
 
         print(*write_results(project, every_tier(project)), sep="\n")
         return
     written = []
-    page = given.report or not given.name
+    page = options.report or not options.name
     tiers = every_tier(project) if page else {project.config.tier: load_contexts(project, experiments)}
-    if given.name or not given.report:
+    if options.name or not options.report:
         from reprise.report.render import render
 
-        written += render(project, tiers[project.config.tier], given.name)
+        written += render(project, tiers[project.config.tier], options.name)
     if page:
         from reprise.report.page.page import Origin, write_page
 
@@ -142,12 +142,12 @@ def render_command(given: argparse.Namespace) -> None:
 OPTIONS_PAGE = Path("docs/options.md")
 
 
-def schemas_command(given: argparse.Namespace) -> None:
+def schemas_command(options: argparse.Namespace) -> None:
     """Write the JSON Schemas of the configuration and of claims.json to workflow/schemas/."""
-    if given.folder == Path("workflow/schemas") and not CONFIG.is_file():
+    if options.folder == Path("workflow/schemas") and not CONFIG.is_file():
         raise UserError(f"{CONFIG}: no such file; run from the root of the clone, or name a folder with --folder")
     for name, text in json_schemas().items():
-        path = given.folder / f"{name}.schema.json"
+        path = options.folder / f"{name}.schema.json"
         print(f"{path}: {'written' if write_if_changed(path, text) else 'unchanged'}")
     if CONFIG.is_file() and OPTIONS_PAGE.is_file():
         from reprise.catalogue.options.reference import options_reference

@@ -18,7 +18,7 @@ _MOST_REPLICAS = 10_000
 """The most that an experiment can have in config/."""
 
 
-def train_command(given: argparse.Namespace) -> None:
+def train_command(options: argparse.Namespace) -> None:
     """Train one replica of one experiment (or run a check) and leave its run record.
 
     A run that is stopped (SIGTERM, SIGINT, SIGHUP) saves its state and exits 75; the same command goes on from there
@@ -26,49 +26,49 @@ def train_command(given: argparse.Namespace) -> None:
     every 30 seconds besides, for power cuts and kill -9; REPRISE_SAVE_SECONDS sets another number.
     """
     prepare_environment()
-    resolved = _resolved(given)
-    if given.weights:
-        resolved = replace(resolved, weights=given.weights)
-    if given.hash not in (None, resolved.config_hash):
+    resolved = _resolved(options)
+    if options.weights:
+        resolved = replace(resolved, weights=options.weights)
+    if options.hash not in (None, resolved.config_hash):
         # Whoever reads config/ while a pipeline runs, `snakemake -n` for example, writes resolved configurations anew.
         raise UserError(
-            f"{given.config or 'config/'}: the hash of {resolved.id} is {resolved.config_hash}, not {given.hash}: "
+            f"{options.config or 'config/'}: the hash of {resolved.id} is {resolved.config_hash}, not {options.hash}: "
             "the configuration was changed while the pipeline ran; run it again"
         )
-    if not 0 <= given.replica < _MOST_REPLICAS:
-        raise UserError(f"--replica {given.replica}: give a number of 0 to {_MOST_REPLICAS - 1}")
-    if not 1 <= given.threads <= _MOST_THREADS:
-        raise UserError(f"--threads {given.threads}: give a number of 1 to {_MOST_THREADS}")
-    if given.replica >= resolved.replicas:
+    if not 0 <= options.replica < _MOST_REPLICAS:
+        raise UserError(f"--replica {options.replica}: give a number of 0 to {_MOST_REPLICAS - 1}")
+    if not 1 <= options.threads <= _MOST_THREADS:
+        raise UserError(f"--threads {options.threads}: give a number of 1 to {_MOST_THREADS}")
+    if options.replica >= resolved.replicas:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
         _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, has)
-    output = given.output or Path(resolved.record_path(given.replica))
-    trained = given.found / resolved.record_path(given.replica) if given.found else None
+    output = options.output or Path(resolved.record_path(options.replica))
+    trained = options.trained / resolved.record_path(options.replica) if options.trained else None
     if trained is not None and entry_exists(trained):
-        move_weights(resolved, given.replica, trained, output)
-        write_record(output, load_record(trained, resolved, given.replica))
+        move_weights(resolved, options.replica, trained, output)
+        write_record(output, load_record(trained, resolved, options.replica))
         trained.unlink()  # so that whoever removes the record later has it trained again
-        print(f"{output}: moved from {given.found}")
+        print(f"{output}: moved from {options.trained}")
         return
     if entry_exists(output):
-        load_record(output, resolved, given.replica)
+        load_record(output, resolved, options.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")
         return
-    corpus = given.corpus or (Path(resolved.corpus) if resolved.corpus else None)
+    corpus = options.corpus or (Path(resolved.corpus) if resolved.corpus else None)
     if corpus is not None and not corpus.is_file():
         dataset = resolved.config["data"]["dataset"]
         remedy = f"run `python -m reprise prepare {resolved.id} --tier {resolved.tier}`"
         raise UserError(f"{corpus}: no such corpus; {remedy} ({dataset})")
-    require_place(output, f"--output {output}" if given.output else str(output))
-    device = given.device or resolved.device
+    require_place(output, f"--output {output}" if options.output else str(output))
+    device = options.device or resolved.device
     if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.loop import Job, run_jobs, torch_settings
 
-    engine = given.engine or resolved.engine
-    with torch_settings(given.threads):
-        run_jobs([Job(resolved, given.replica, output, corpus, engine, device, wait=given.wait)])
+    engine = options.engine or resolved.engine
+    with torch_settings(options.threads):
+        run_jobs([Job(resolved, options.replica, output, corpus, engine, device, wait=options.wait)])
     print(f"{output}: done")
     return
 
@@ -81,11 +81,13 @@ def move_weights(resolved: Resolved, replica: int, record: Path, output: Path) -
         old.unlink()
 
 
-def _resolved(given: argparse.Namespace) -> Resolved:
-    if given.config is not None:
-        resolved = read_resolved(given.config)
-        if resolved.id != given.experiment:
-            raise UserError(f"{given.config}: is of '{resolved.id}', not of '{given.experiment}'; name its experiment")
+def _resolved(options: argparse.Namespace) -> Resolved:
+    if options.config is not None:
+        resolved = read_resolved(options.config)
+        if resolved.id != options.experiment:
+            raise UserError(
+                f"{options.config}: is of '{resolved.id}', not of '{options.experiment}'; name its experiment"
+            )
         return resolved
     try:
         from reprise.cli.common import find_experiment
@@ -93,4 +95,4 @@ def _resolved(given: argparse.Namespace) -> Resolved:
         raise UserError(
             f"--config is needed where {error.name} is not installed: name a file that `reprise resolve` wrote"
         ) from None
-    return find_experiment(given.tier, given.experiment)[1]
+    return find_experiment(options.tier, options.experiment)[1]

@@ -29,14 +29,14 @@ _OF_ALL_TIERS = ("README.md", "results/forest.svg")
 """What `render --readme` writes."""
 
 
-def verify_command(given: argparse.Namespace) -> None:
+def verify_command(options: argparse.Namespace) -> None:
     """Judge every claim of the papers from the run records of a tier, and write results/<tier>/claims.json.
 
     With --check nothing is written: everything that follows from the records (metrics, curves, samples, claims, tables,
     figures and README's results) is made again elsewhere, and the exit status is 1 unless the files that are there are
     the same to the byte.
     """
-    project, experiments = project_and_experiments(given.tier)
+    project, experiments = project_and_experiments(options.tier)
     from reprise.evidence.decisions import dump_claims
     from reprise.evidence.runs import load_runs
     from reprise.evidence.verdicts.claims import judge_claims
@@ -47,7 +47,7 @@ def verify_command(given: argparse.Namespace) -> None:
     runs = load_runs(project, experiments)
     claims = judge_claims(project, runs)
     text = dump_claims(claims)
-    if not given.check:
+    if not options.check:
         write_atomically(path, text)
         columns = ("claim", "evidence", "answer", "size", "ours / paper", "settings", "")
         rows = [_row(f"{p}/{key}", one) for p, of in claims.items() for key, one in of.items() if one.comparisons]
@@ -198,17 +198,17 @@ def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decis
     return _first(lines)
 
 
-def readings_command(given: argparse.Namespace) -> None:
+def readings_command(options: argparse.Namespace) -> None:
     """List the settings of a paper by their distance from its printed numbers: descriptive, and found afterwards."""
-    project, experiments = project_and_experiments(given.tier)
-    require_paper(project, given.paper)
+    project, experiments = project_and_experiments(options.tier)
+    require_paper(project, options.paper)
     from reprise.evidence.readings import HEAD, distances, lines
     from reprise.evidence.runs import load_runs
 
-    paper = project.papers[given.paper]
-    runs = load_runs(project, experiments)[given.paper]
+    paper = project.papers[options.paper]
+    runs = load_runs(project, experiments)[options.paper]
     readings = distances(paper, runs)
     if not readings:
-        print(f"{given.paper}: no printed number has one of ours at the tier {project.config.tier}")
+        print(f"{options.paper}: no printed number has one of ours at the tier {project.config.tier}")
         return
     console().print(table(HEAD, lines(readings)))
