@@ -36,7 +36,7 @@ with stop_on_error():
         )
 
 OUTPUTS, TIER, RESULTS = Outputs(PLAN.project), PLAN.tier, PLAN.results
-RECORD = RESULTS + "/runs/{id}/{replica}-{config_hash}.json"
+RECORD = f"{RESULTS}/runs/{{id}}/{{replica}}-{{config_hash}}.json"
 # The jobs are commands of their own, which read config/ again.
 os.environ.update({LDC_WSJ: PLAN.project.config.ldc_wsj or ""})
 
