@@ -40,7 +40,6 @@ Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 CommitHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{40}([0-9a-f]{24})?$")]
 
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-_OPEN = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 _SHOWN = 40
 """Characters of a wrong value that are quoted."""
 
@@ -95,12 +94,14 @@ class Curve(TypedDict):
 class Translations(TypedDict):
     """The translations of a split, with what sacrebleu makes a score of: a number a sentence in every list."""
 
-    __pydantic_config__ = _OPEN
+    __pydantic_config__ = _STRICT
     kind: Literal["translations"]
     split: Line
     lowercase: bool
     tokenisation: Line
+    decoder: Line
     texts: list[str]
+    source_words: list[Count]
     hypothesis_words: list[Count]
     reference_words: list[Count]
     matches_1: list[Count]
@@ -120,7 +121,7 @@ class Code(TypedDict):
 class Run(TypedDict):
     """The circumstances of a training. None of them is part of the result."""
 
-    __pydantic_config__ = _OPEN
+    __pydantic_config__ = _STRICT
     engine: Engine | FormerEngine | Literal["numpy", "none"]
     device: Line
     wall_seconds: Seconds
@@ -138,7 +139,7 @@ class Run(TypedDict):
     weights_sha256: NotRequired[Sha256]
 
 
-_COUNTS = ("hypothesis_words", "reference_words", "matches_1", "matches_2", "matches_3", "matches_4")
+_COUNTS = ("source_words", "hypothesis_words", "reference_words", "matches_1", "matches_2", "matches_3", "matches_4")
 
 
 _MODELS_OF_SAMPLES = ("(translations)", "(other)")

@@ -24,8 +24,10 @@ RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
 
 
 def translations(**changes):
-    counts = {f"matches_{n}": [0] for n in range(1, 5)} | {"hypothesis_words": [1], "reference_words": [1]}
-    how = {"kind": "translations", "split": "test", "lowercase": False, "tokenisation": "13a"}
+    counts = {f"matches_{n}": [0] for n in range(1, 5)} | {
+        f"{part}_words": [1] for part in ("source", "hypothesis", "reference")
+    }
+    how = {"kind": "translations", "split": "test", "lowercase": False, "tokenisation": "13a", "decoder": "greedy"}
     return {**how, "texts": ["a"], **counts, **changes}
 
 
@@ -66,7 +68,9 @@ def altered(change):
         (lambda r: r.update(diverged={"step": 1}), "status"),
         (lambda r: r.update(diverged={"step": 1}, status="diverged"), "metrics"),
         (lambda r: r.update(remark="x"), "remark"),
+        (lambda r: r["samples"].append(translations(beam=5)), "samples[1].beam"),
         (lambda r: r["run"].pop("device"), "run.device"),
+        (lambda r: r["run"].update(remark="x"), "run.remark"),
         (lambda r: r["run"].update(engine="hand; ls"), "run.engine"),
         (lambda r: r["run"].update(wall_seconds=-5), "run.wall_seconds"),
         (lambda r: r["run"].update(peak_memory_mib=[]), "run.peak_memory_mib"),
