@@ -29,6 +29,8 @@ class UserError(Exception):
 class Failed(Exception):
     """The answer is no, or a part of the work failed; the message says which. The exit status is 1."""
 
+    status = EXIT_FAILED
+
 
 class Interrupted(Exception):
     """The work was put off, not lost: the same command goes on where it stopped. Exits 75."""
