@@ -88,8 +88,6 @@ def _check_numbers(claim: Claim, where: str) -> None:
             raise UserError(f"{where}.{key}.x: write one value above 0 an experiment, ascending")
     if share and (share.at_least is None) == (share.at_most is None):
         raise UserError(f"{where}.share: write one of at_least and at_most")
-    if share and not 0 < (share.at_least or share.at_most or 0.0) < 1:
-        raise UserError(f"{where}.share: write a bound between 0 and 1")
     if share and (claim.metric or "").endswith("accuracy") and not 0 < share.reaches <= 1:
         raise UserError(f"{where}.share.reaches: no accuracy is at {share.reaches:g}; write a share above 0")
     if level:

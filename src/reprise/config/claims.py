@@ -89,6 +89,8 @@ class Bound(Strict):
 class Share(Bound):
     """A bound on the share of replicas whose metric, or a point of their curve of that name, is at least `reaches`."""
 
+    at_least: float | None = Field(None, gt=0, lt=1)
+    at_most: float | None = Field(None, gt=0, lt=1)
     experiments: list[Name] = Field(min_length=1)
     reaches: float
 

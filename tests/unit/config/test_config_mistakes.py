@@ -102,7 +102,7 @@ DIGITS = [
             ("level: {experiments: [rnn-t5], at_least: 2, at_most: 1}", "level"),
             ("level: {experiments: [rnn-t5, rnn-t5], at_least: 1}", "level.experiments.1"),
             (f"level: {{experiments: [rnn-t5], equals: 1{'0' * 400}}}", "level.equals"),
-            ("share: {experiments: [rnn-t5], reaches: 1, at_least: 1}", "share"),
+            ("share: {experiments: [rnn-t5], reaches: 1, at_least: 1}", "share.at_least"),
             ("share: {experiments: [rnn-t5], reaches: 2, at_least: 0.5}", "share.reaches"),
         ]
     ),
