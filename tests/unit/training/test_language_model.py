@@ -244,6 +244,15 @@ def test_a_model_that_has_not_beaten_the_unigram_is_named(make, caplog):
         assert ("unigram" in caplog.text) == named
 
 
+def test_the_next_token_has_the_models_log_probabilities_without_dropout(make):
+    training, symbols = make(dropout=0.5), torch.tensor([3, 1, 4])
+    logits, _ = training.model.eval()(symbols[:, None], training.model.initial_state(1))
+    expected = torch.log_softmax(logits[2, 0], -1)
+    training.model.train()
+    assert torch.equal(training.next_log_p(symbols), expected)
+    assert expected.exp().sum().item() == pytest.approx(1.0)
+
+
 def test_first_weights_follow_the_table_and_the_seed(make):
     table = "decoder.bias: zero, encoder.*: uniform 0.1, rnn.weight_hh*: orthogonal"
     one, again, other = (make(seed, initialisation=table).model.state_dict() for seed in (0, 0, 1))

@@ -164,6 +164,12 @@ class LanguageModel(RateSchedule):
     def _state(self, streams: int) -> Any:
         return moved(self.model.initial_state(streams), self.device, self.dtype)
 
+    def next_log_p(self, symbols: Tensor) -> Tensor:
+        self.model.eval()
+        with torch.no_grad():
+            logits, _ = self.model(symbols[:, None], self._state(1))
+        return torch.log_softmax(logits[-1, 0], -1)
+
     def clip(self) -> None:
         """Clip the gradients as the options say."""
         match self.options["clipping"]:
