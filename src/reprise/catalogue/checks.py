@@ -1,8 +1,7 @@
 """The checks by name (see `reprise.checks`). Nothing here imports torch."""
 
+from pkgutil import resolve_name
 from typing import Any
-
-from reprise.catalogue.loading import load
 
 _BY_FILE = {
     "palindromes": "lstm-parameter-count output-weight-gradient omega-recursion-printed omega-recursion-corrected",
@@ -40,4 +39,4 @@ CHECKS = {
 
 def run_check(name: str) -> list[Any]:
     """Run a check and return its findings (`reprise.checks.Finding`)."""
-    return list(load(CHECKS[name], f"src/reprise/catalogue/checks.py: check {name}")())
+    return list(resolve_name(CHECKS[name])())

@@ -9,9 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from reprise.catalogue.loading import source_of
 from reprise.catalogue.own import is_own, load_own
-from reprise.catalogue.wording import ByOption, Wording
+from reprise.catalogue.wording import ByOption, Wording, source_of
 
 SENTENCES = "words and a </s> at the end of every sentence"
 _TARGETS = f"{SENTENCES} of the target text, rare words as <unk>"

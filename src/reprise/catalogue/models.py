@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from reprise.catalogue.loading import load, source_of
 from reprise.catalogue.own import is_own, load_own
+from reprise.catalogue.wording import source_of
 from reprise.errors import UserError, beyond_memory
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Model:
             UserError: where the class does not take what it is made with.
         """
         own = not self.target.startswith("reprise.")
-        made = load_own(self.target) if own else load(self.target, "src/reprise/catalogue/models.py")
+        made = load_own(self.target) if own else resolve_name(self.target)
         arguments = sizes | {name: value for name, value in options.items() if name not in self.initialisation}
         takes = inspect.signature(made)
         try:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 from reprise.errors import UserError, known
@@ -25,7 +26,7 @@ def load_own(path: str) -> Any:
     """Import what "module:name" stands for.
 
     Raises:
-        UserError: where there is no such file or name, or where a package is missing that the file imports.
+        UserError: where there is no such file or name, a package is missing that the file imports, or the file fails.
     """
     module, _, name = path.partition(":")
     folder = str(Path.cwd())
@@ -38,10 +39,28 @@ def load_own(path: str) -> Any:
             file = Path(*module.split(".")).with_suffix(".py")
             raise UserError(f"{path}: no file {file} in {folder}; write it, or correct the import path") from None
         raise UserError(f"{path}: it imports {error.name}, which is not installed; install it") from error
+    except Exception as error:
+        raise UserError(f"{_describe_with_place(error)}; correct the file") from error
     if not hasattr(content, name):
         own = [key for key, value in vars(content).items() if getattr(value, "__module__", "") == module]
         raise UserError(f"{path}: no '{name}' in {content.__file__}; {known(name, own)}")
     return getattr(content, name)
+
+
+def _describe_with_place(error: Exception) -> str:
+    """Say where in a file an error arose, its kind and its message: "file, line n: kind: message"."""
+    if isinstance(error, SyntaxError):
+        file, line, message = Path(error.filename), error.lineno, error.msg
+    else:
+        frames = extract_tb(error.__traceback__)
+        own = [frame for frame in frames if _is_own_file(Path(frame.filename))] or frames
+        file, line, message = Path(own[-1].filename), own[-1].lineno, str(error).partition("\n")[0]
+    return f"{file}, line {line}: {type(error).__name__}: {message}"
+
+
+def _is_own_file(file: Path) -> bool:
+    """Tell files of the project folder from those of libraries."""
+    return file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts
 
 
 def arguments_of(function: Callable[..., Any], *passed: str) -> dict[str, inspect.Parameter]:

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from reprise.catalogue.loading import source_of
-from reprise.catalogue.wording import ByOption, Wording
+from reprise.catalogue.wording import ByOption, Wording, source_of
 
 _NGRAMS = ("relative-ngram", "additive-ngram", "backoff-ngram", "kneser-ney")
 _SPLITS = ("train", "valid", "test")

@@ -1,4 +1,4 @@
-"""Texts of the catalogue that depend on an experiment's options."""
+"""Texts of the catalogue: those that depend on an experiment's options, and names of files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,3 +21,8 @@ def fill_in(wording: Wording, options: Mapping[str, Any]) -> str:
     """Fill these options into a text. Raises KeyError for an option, or a value of it, that has no text."""
     text = wording if isinstance(wording, str) else wording.texts[options[wording.option]]
     return text.format_map(options)
+
+
+def source_of(module: str) -> str:
+    """Return the file of a module of this package, as the documents name it."""
+    return f"src/{module.replace('.', '/')}.py"

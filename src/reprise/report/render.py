@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from reprise.catalogue.loading import load
 from reprise.catalogue.own import is_own, load_own
 from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
@@ -30,8 +30,7 @@ def find_function(kind: str, name: str) -> Callable[..., Any]:
     """
     if is_own(name):
         return _with_arguments(load_own(name))
-    where = f"src/reprise/report/papers: {name}"
-    drawn: Callable[..., Any] = load(f"reprise.report.papers.{name.replace('.', f'.{kind}:', 1)}", where)
+    drawn: Callable[..., Any] = resolve_name(f"reprise.report.papers.{name.replace('.', f'.{kind}:', 1)}")
     return drawn
 
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from pkgutil import resolve_name
 from traceback import extract_tb
 from typing import Any
 
@@ -15,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 import reprise
-from reprise.catalogue.loading import load
 from reprise.catalogue.models import MODELS, ModelRefused, find_model
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
@@ -389,7 +389,7 @@ def build_training(resolved: Resolved, replica: int, corpus: Path | None, engine
         UserError: The model refuses an option, or the corpus does not fit.
     """
     protocol = resolved.config["training"]["protocol"]
-    made = load(PROTOCOLS[protocol].target, f"src/reprise/catalogue/protocols.py: key PROTOCOLS[{protocol!r}]")
+    made = resolve_name(PROTOCOLS[protocol].target)
     try:
         return made(resolved.config, replica, corpus, engine)
     except ModelRefused as error:

@@ -5,17 +5,18 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
-from reprise.catalogue.checks import CHECKS, run_check
+from reprise.catalogue.checks import CHECKS
 from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.displays import FUNCTIONS, KINDS
-from reprise.catalogue.loading import load
 from reprise.catalogue.models import MODELS, Model
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
 from reprise.catalogue.options.base import options_of
 from reprise.catalogue.options.displays import DISPLAY_OPTIONS
+from reprise.catalogue.own import load_own
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.errors import UserError
 from reprise.report.render import find_function
@@ -43,20 +44,21 @@ def test_a_preparation_is_there(name):
 def test_a_protocol_is_there_and_trains_models_that_are(name):
     entry = PROTOCOLS[name]
     assert set(entry.models) <= MODELS.keys()
-    assert issubclass(load(entry.target, ""), Training)
+    assert issubclass(resolve_name(entry.target), Training)
 
 
 @pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.target])
 def test_a_model_is_there(name):
-    assert callable(load(MODELS[name].target, ""))
+    assert callable(resolve_name(MODELS[name].target))
 
 
 def test_checks_are_there():
-    assert not any(inspect.signature(load(target, "")).parameters for target in CHECKS.values())
+    assert not any(inspect.signature(resolve_name(target)).parameters for target in CHECKS.values())
 
 
 @pytest.mark.parametrize(("kind", "function"), [(kind, name) for kind in KINDS for name in FUNCTIONS[kind]])
 def test_what_a_function_draws_is_there(kind, function):
+    assert callable(find_function(kind, function))
     draws = FUNCTIONS[kind][function]
     assert set(draws.protocols) <= PROTOCOLS.keys()
     options = {"model": MODEL_OPTIONS, "data": PREPARATION_OPTIONS}
@@ -75,27 +77,24 @@ def test_the_configuration_is_checked_without_what_trains_or_draws():
     assert done.stdout.split() == []
 
 
-@pytest.mark.parametrize("target", ["reprise.models.mgu:MGU", "reprise.models.gated:GRUs", "reprise.models.rntn:RNTN"])
-def test_a_model_that_is_not_as_registered_is_one_line(target):
-    with pytest.raises(UserError, match="src/reprise/"):
-        Model(target).build({}, vocabulary=5, embedding_size=2, hidden_size=2)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("SIZES = {}\n\nclass Broken(:\n", r"broken\.py, line 3: SyntaxError: invalid syntax; correct the file"),
+        ("SIZES = {}\nWIDTH = SIZES['width']\n", r"broken\.py, line 2: KeyError: 'width'; correct the file"),
+        ("Size = 3\n", r"no 'Broken' in .*broken\.py"),
+        ("import no_such_package\n", "no_such_package, which is not installed"),
+    ],
+)
+def test_a_mistake_in_a_file_of_ones_own_is_one_line(monkeypatch, tmp_path, content, message):
+    (tmp_path / "broken.py").write_text(content, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    with pytest.raises(UserError, match=message):
+        load_own("broken:Broken")
 
 
-def test_a_check_or_figure_that_nobody_wrote_is_one_line(monkeypatch):
-    monkeypatch.setitem(CHECKS, "sum", "reprise.checks.books:summed")
-    with pytest.raises(UserError, match=r"src/reprise/checks/books\.py"):
-        run_check("sum")
-    for name in ("minimal.curves", "books.curves"):
-        with pytest.raises(UserError, match="src/reprise/"):
-            find_function("figures", name)
-
-
-def test_a_package_that_is_missing_is_no_mistake_of_the_catalogue(monkeypatch, tmp_path):
-    package = Path(str(__import__("reprise.models").models.__path__[0]))
-    monkeypatch.setattr("reprise.models.__path__", [str(package), str(tmp_path)])
-    (tmp_path / "borrowing.py").write_text("from reprise.models.lent import A\n", encoding="utf-8")
-    (tmp_path / "needing.py").write_text("import no_such_package\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"no file src/reprise/models/lent\.py"):
-        load("reprise.models.borrowing:A", "here")
-    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        load("reprise.models.needing:A", "here")
+def test_a_mistake_in_a_file_of_the_package_keeps_its_traceback():
+    with pytest.raises(ModuleNotFoundError, match="reprise.models.mgu"):
+        Model("reprise.models.mgu:MGU").build({}, vocabulary=5)

@@ -1,13 +1,13 @@
 """Options keep to their types and bounds, and are those that constructors, preparations and protocols read."""
 
 import inspect
+from pkgutil import resolve_name
 from typing import Annotated, Literal
 
 import annotated_types
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from reprise.catalogue.loading import load
 from reprise.catalogue.models import MODELS
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
 from reprise.catalogue.options.base import (
@@ -100,7 +100,7 @@ def test_every_number_has_bounds(name):
 def test_a_constructor_takes_its_options_but_those_of_the_initialisation(name):
     options = options_of(MODEL_OPTIONS[name])
     assert set(MODELS[name].initialisation) <= set(options)
-    arguments = inspect.signature(load(MODELS[name].target, name)).parameters
+    arguments = inspect.signature(resolve_name(MODELS[name].target)).parameters
     if any(argument.kind is argument.VAR_KEYWORD for argument in arguments.values()):
         return
     assert set(options) - set(MODELS[name].initialisation) <= arguments.keys()

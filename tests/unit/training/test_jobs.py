@@ -14,8 +14,6 @@ import torch
 from experiment_helpers import DIGITS, experiment, jobs_of
 from protocol_helpers import checkpoints
 
-import reprise.models
-from reprise.catalogue.loading import load
 from reprise.catalogue.models import MODELS, Model
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
@@ -183,15 +181,6 @@ def test_a_mistake_of_ours_keeps_its_kind(small, monkeypatch, tmp_path, error):
     monkeypatch.setattr("reprise.training.protocol.Steps.advance", Mock(side_effect=error("of ours")))
     with pytest.raises(error, match="of ours"):
         run_jobs([job])
-
-
-def test_a_mistake_in_a_file_is_one_line(monkeypatch, tmp_path):
-    file = tmp_path / "broken.py"
-    file.write_text("SIZES = {}\n\nclass Broken(:\n")
-    says = "broken.py, line 3: SyntaxError: invalid syntax; correct the file"
-    monkeypatch.setattr(reprise.models, "__path__", [str(tmp_path)])
-    with pytest.raises(UserError, match=says):
-        load("reprise.models.broken:Broken", "")
 
 
 @pytest.mark.parametrize(("content", "holder"), [("", "unknown"), ("12 node-07.cluster", "12 on node-07.cluster")])

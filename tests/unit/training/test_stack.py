@@ -4,6 +4,7 @@ itself.
 
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -12,7 +13,6 @@ import pytest
 import torch
 from protocol_helpers import same_bits
 
-from reprise.catalogue.loading import load
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import OutOfMemory, Stack, join
 from reprise.models.gated import GRU
@@ -93,7 +93,7 @@ def short(monkeypatch):
     """Makes a protocol's calls of `advance` short."""
 
     def shorten(protocol):
-        made_of = load(PROTOCOLS[protocol].target, protocol)
+        made_of = resolve_name(PROTOCOLS[protocol].target)
         for attribute in SHORT:
             if isinstance(getattr(made_of, attribute, None), int):
                 monkeypatch.setattr(made_of, attribute, 1)
