@@ -220,8 +220,10 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
     families = {table.runs[name].family for name in names}
     losses = [(1.0, quantity) for quantity in quantities]
     key = frozenset(families), tuple(losses)
-    logs = table.once(key, lambda: [(r, found) for r in table.members(families) if len(found := _logs(r, losses)) > 1])
-    members = [member for member, _ in logs]
+    fold_logs = table.once(
+        key, lambda: [(r, logs) for r in table.members(families) if len(logs := _logs(r, losses)) > 1]
+    )
+    members = [member for member, _ in fold_logs]
     if None in families or {r.family for r in members} != families:
         return None
     shares = {}
@@ -234,7 +236,7 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
         freedom = max(map(len, series)) - 1
         own = [spread(values) for values in series]
         return Spread(pool(own).variance, freedom), bartlett(own)
-    spreads = table.once((*key, "residuals"), lambda: residuals([numbers for _, numbers in logs]))
+    spreads = table.once((*key, "residuals"), lambda: residuals([numbers for _, numbers in fold_logs]))
     fitted = list(zip(members, spreads, strict=True))
     parts, doubts = [], []
     for task in dict.fromkeys(_task(table.runs[name]) for name in names):

@@ -47,7 +47,7 @@ def told(monkeypatch):
         training.validated = []
 
         def evaluate(data):
-            if data is training.data["valid"]:
+            if training.part == "valid":
                 evaluate.now = next(entropies)
                 training.validated.append(training.kernel.export())
             return evaluate.now * len(data.targets)
