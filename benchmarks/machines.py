@@ -17,12 +17,18 @@ from reprise.records.record import read_record
 FOLDERS = ("results/paper/runs", "results/reduced/runs", "results/machines")
 NUMBERS = (
     ("cross_entropy", "test", "test loss"),
+    ("cross_entropy", "test1", "test loss"),
     ("log_loss", "test", "test loss"),
     ("final_cross_entropy", "train", "training loss at the end"),
     ("last_ten_cross_entropy", "train", "training loss at the end"),
     ("accuracy_at_72", "test", "names recalled over 72 words"),
 )
 """What is compared of a training: the first of these that its record has."""
+
+_COLUMNS = (
+    *("protocol", "what differs", "twins", "equal to the last bit", "one diverged"),
+    *("largest difference", "SD over seeds", "in SDs"),
+)
 
 
 class Twin(NamedTuple):
@@ -31,15 +37,16 @@ class Twin(NamedTuple):
     protocol: str
     experiment: str
     differs: str
-    first: float
-    second: float
+    equal: bool  # to the last bit, curves and all
+    first: float | None  # None of both where one of the trainings diverged
+    second: float | None
     quantity: str
     seeds: Sequence[float]
 
     @property
     def difference(self) -> float:
-        """By how much the numbers differ."""
-        return abs(self.first - self.second)
+        """By how much the numbers differ; 0 where there are none."""
+        return 0.0 if self.first is None else abs(self.first - self.second)
 
     @property
     def share_of_sd(self) -> float | None:
@@ -56,6 +63,11 @@ def read_records(root: Path) -> list[dict[str, Any]]:
 def torch_of(run: Mapping[str, Any]) -> str:
     """Return the release of torch, without its build."""
     return run["versions"]["torch"].partition("+")[0]
+
+
+def release(run: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the release of torch as numbers, which have an order."""
+    return tuple(map(int, torch_of(run).split(".")))
 
 
 def what_differs(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
@@ -75,25 +87,36 @@ def processor_of(run: Mapping[str, Any]) -> str:
 
 
 def find_twins(records: Iterable[dict[str, Any]]) -> Iterator[Twin]:
-    """Yield every pair of records of one replica that were made otherwise."""
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    """Yield every pair of records of one replica that were made on two machines; of equal ones the first counts."""
+    groups: dict[tuple[str, ...], dict[tuple[Any, ...], dict[str, Any]]] = defaultdict(dict)
     for record in records:
-        if record["status"] == "finished" and "training" in record["config"]:
-            groups[record["paper"], record["experiment"], record["config_hash"]].append(record)
+        if "training" in record["config"]:
+            machine = release(record["run"]), processor_of(record["run"]), record["run"]["engine"]
+            group = groups[record["paper"], record["experiment"], record["config_hash"]]
+            group.setdefault((record["replica"], *machine), record)
     for (paper, experiment, _), group in groups.items():
-        base = [one for key, some in groups.items() if key[:2] == (paper, experiment.split("@")[0]) for one in some]
-        for first, second in combinations(group, 2):
-            differs = what_differs(first["run"], second["run"])
-            if first["replica"] != second["replica"] or not differs:
+        base = [
+            r for key, some in groups.items() if key[:2] == (paper, experiment.split("@")[0]) for r in some.values()
+        ]
+        # The older torch first, and the makers of processors in one order, so that like pairs are counted together.
+        for first, second in combinations([group[key] for key in sorted(group)], 2):
+            one, other = numbers(first), numbers(second)
+            statuses = {first["status"], second["status"]}
+            differs, name = what_differs(first["run"], second["run"]), next((n for n in NUMBERS if n[:2] in one), None)
+            if first["replica"] != second["replica"] or not differs or (name is None and len(statuses) == 1):
                 continue
-            one, other = ({(m["metric"], m["split"]): m["value"] for m in numbers_of(r)} for r in (first, second))
-            name = next((name for name in NUMBERS if name[:2] in one and name[:2] in other), None)
-            if name is None:
+            protocol, equal = first["config"]["training"]["protocol"], first["result_sha256"] == second["result_sha256"]
+            if len(statuses) > 1 or name is None:
+                yield Twin(protocol, f"{paper}/{experiment}", differs, equal, None, None, "", ())
                 continue
-            seeds = max((seeds_of(some, like, name) for some in (group, base) for like in (first, second)), key=len)
-            protocol = first["config"]["training"]["protocol"]
+            of_seeds = (seeds_of(r, like, name) for r in (list(group.values()), base) for like in (first, second))
             values = one[name[:2]], other[name[:2]]
-            yield Twin(protocol, f"{paper}/{experiment}", differs, *values, name[2], seeds)
+            yield Twin(protocol, f"{paper}/{experiment}", differs, equal, *values, name[2], max(of_seeds, key=len))
+
+
+def numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+    """Return a record's numbers by metric and split."""
+    return {(entry["metric"], entry["split"]): entry["value"] for entry in numbers_of(record)}
 
 
 def seeds_of(records: Iterable[dict[str, Any]], like: Mapping[str, Any], name: tuple[str, ...]) -> list[float]:
@@ -101,7 +124,7 @@ def seeds_of(records: Iterable[dict[str, Any]], like: Mapping[str, Any], name: t
     values: dict[int, float] = {}
     for record in records:
         if not what_differs(record["run"], like["run"]):
-            entries = {(m["metric"], m["split"]): m["value"] for m in numbers_of(record)}
+            entries = numbers(record)
             if name[:2] in entries:
                 values.setdefault(record["replica"], entries[name[:2]])
     return list(values.values())
@@ -112,14 +135,11 @@ def machines_table(root: Path) -> str:
     rows: dict[tuple[str, str], list[Twin]] = defaultdict(list)
     for twin in find_twins(read_records(root)):
         rows[twin.protocol, twin.differs].append(twin)
-    lines = [
-        "| protocol | what differs | twins | equal | largest difference | SD over seeds | in SDs |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = [f"| {' | '.join(_COLUMNS)} |", "|" + "---|" * len(_COLUMNS)]
     for (protocol, differs), twins in sorted(rows.items(), key=lambda row: (row[0][1], row[0][0])):
-        known = [twin for twin in twins if twin.share_of_sd is not None]
+        known = [twin for twin in twins if twin.first is not None]
         worst = max(known or twins, key=lambda twin: (twin.share_of_sd or 0.0, twin.difference))
-        equal = sum(twin.first == twin.second for twin in twins)
+        equal = sum(twin.equal for twin in twins)
         share = worst.share_of_sd
         deviation = f"{stdev(worst.seeds):.2g} (n = {len(worst.seeds)})" if len(worst.seeds) > 1 else "–"
         cells = (
@@ -127,7 +147,8 @@ def machines_table(root: Path) -> str:
             differs,
             len(twins),
             equal,
-            f"{worst.difference:.2g} of {worst.first:.4g} ({worst.quantity}, `{worst.experiment}`)",
+            sum(twin.first is None for twin in twins),
+            f"{worst.difference:.2g} of {worst.first:.4g} ({worst.quantity}, {worst.experiment})" if known else "–",
             deviation,
             "–" if share is None else f"{share:.2g}",
         )
