@@ -212,3 +212,9 @@ def test_a_model_of_translation_translates_greedily_and_with_a_beam(small):
     assert log_p(training.translate(source, 20, 8)) >= log_p(training.translate(source, 20, 1)) - 1e-6
     with pytest.raises(UserError, match="--source"):
         training.translate("  ", 5, 1)
+
+
+def test_a_run_of_the_tier_quick_leaves_models_to_evaluate_and_to_sample(small):
+    """What README tries after `make run`."""
+    kept_of = {one.id for one in small.quick if one.keeps_weights(0)}
+    assert kept_of == {"rrntn/s-rnn-100", "books/grimm", "lecture/translate-lstm"}
