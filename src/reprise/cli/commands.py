@@ -1,6 +1,9 @@
 """The table of commands: what each does, where it is, an example of it and its arguments."""
 
+import argparse
+import math
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -15,6 +18,24 @@ def argument(*names: str, **how: Any) -> Argument:
     """Return what `argparse.ArgumentParser.add_argument` takes."""
     return names, how
 
+
+def within(kind: type[int] | type[float], low: float, high: float = math.inf) -> Callable[[str], float]:
+    """Make argparse's type of a number from `low` to `high`; of a float both are left out."""
+
+    def number(text: str) -> float:
+        value = kind(text)
+        if not (low <= value <= high if kind is int else low < value < high):
+            bounds = (
+                f"of {low} to {high}" if high < math.inf else f"of {low} or more" if kind is int else f"above {low}"
+            )
+            raise argparse.ArgumentTypeError(f"{text}: give a number {bounds}")
+        return value
+
+    return number
+
+
+# No experiment has so many replicas, and no machine so many cores.
+_REPLICA, _THREADS = within(int, 0, 9_999), within(int, 1, 1024)
 
 # In `reprise.cli` the module that has the function "<command>_command", whose docstring is the help; what it does.
 COMMANDS = {
@@ -65,7 +86,7 @@ TIER = argument("--tier", choices=TIERS, help="default: the tier of config/confi
 WEIGHTS = argument("--weights", choices=get_args(Keep), help="replicas whose weights are kept")
 DEVICE = argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
 KEPT = (
-    argument("--replica", type=int, default=0, help="default: 0"),
+    argument("--replica", type=_REPLICA, default=0, help="default: 0"),
     argument("--weights", type=Path, metavar="FILE", help="default: where training leaves them"),
     argument("--corpus", type=Path, help="default: where the pipeline puts it"),
 )
@@ -86,7 +107,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
     "resolve": [TIER],
     "train": [
         argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
-        argument("--replica", type=int, required=True, help="which replica, from 0"),
+        argument("--replica", type=_REPLICA, required=True, help="which replica, from 0"),
         TIER,
         argument("--config", type=Path, help="a resolved configuration; default: worked out from config/"),
         argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline"),
@@ -99,14 +120,16 @@ ARGUMENTS: dict[str, list[Argument]] = {
         argument("--engine", help="auto, reference or another engine of the model; default: the configured one"),
         DEVICE,
         WEIGHTS,
-        argument("--threads", type=int, default=1, help="CPU threads (default 1: a job a core is faster)"),
+        argument("--threads", type=_THREADS, default=1, help="CPU threads (default 1: a job a core is faster)"),
         argument("--trained", type=Path, metavar="FOLDER", help="move the record that `run --output FOLDER` left"),
         argument("--wait", action="store_true", help="wait for another process that trains this replica"),
     ],
     "run": [
         argument("--tier", choices=TIERS, required=True),
-        argument("--minutes", type=float, help="default: until all is done"),
-        argument("--at-once", type=int, default=1, help="jobs that train at the same time, for a GPU (default: 1)"),
+        argument("--minutes", type=within(float, 0), help="default: until all is done"),
+        argument(
+            "--at-once", type=within(int, 1), default=1, help="jobs that train at the same time, for a GPU (default: 1)"
+        ),
         argument("--paper", nargs="+", default=[], help="only experiments of these papers"),
         argument("--experiment", nargs="+", default=[], help="only these; with --paper, of its papers"),
         argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora"),
@@ -147,7 +170,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
     ],
     "estimate": [
         argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
-        argument("--cores", type=int, default=os.cpu_count() or 1, help="default: those of this machine"),
+        argument("--cores", type=within(int, 1), default=os.cpu_count() or 1, help="default: those of this machine"),
         TIER,
     ],
     "evaluate": [
@@ -164,11 +187,20 @@ ARGUMENTS: dict[str, list[Argument]] = {
         *KEPT,
         argument("--prompt", default="", help="what the text begins with"),
         argument("--source", metavar="TEXT", help="the sentence to translate"),
-        argument("--beam", type=int, metavar="N", help="of a translation: keep N texts open (default: 1, greedy)"),
-        argument("--temperature", type=float, default=1.0, help="below 1 draws likely words more often (default 1)"),
-        argument("--top-k", type=int, metavar="K", help="draw among the K likeliest alone"),
+        argument(
+            "--beam", type=within(int, 1), metavar="N", help="of a translation: keep N texts open (default: 1, greedy)"
+        ),
+        argument(
+            "--temperature",
+            type=within(float, 0),
+            default=1.0,
+            help="below 1 draws likely words more often (default 1)",
+        ),
+        argument("--top-k", type=within(int, 1), metavar="K", help="draw among the K likeliest alone"),
         argument("--seed", type=int, default=0, help="another seed draws another text (default 0)"),
-        argument("--length", type=int, default=100, help="words or characters to write (default 100)"),
+        argument(
+            "--length", type=within(int, 1, 100_000), default=100, help="words or characters to write (default 100)"
+        ),
     ],
     "cache": [
         argument(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from reprise.cli.common import console, not_in_tier, project_and_experiments, table
 from reprise.config.resolve import other_tiers
-from reprise.errors import UserError
 from reprise.estimate.estimates import estimates, hours, summary
 
 
@@ -15,8 +14,6 @@ def estimate_command(options: argparse.Namespace) -> None:
     Experiments take as long as their finished replicas did, and so do their variants; or as those of another tier did
     for each of their epochs or steps. Replicas that finished on this kind of processor come first.
     """
-    if options.cores < 1:
-        raise UserError(f"--cores {options.cores}: give a number of cores above 0")
     project, experiments = project_and_experiments(options.tier)
     names = {e.id for e in experiments} | {e.paper for e in experiments}
     for name in options.name:

@@ -37,10 +37,6 @@ def run_command(options: argparse.Namespace) -> int:
     checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
     """
     prepare_environment()
-    if options.minutes is not None and not options.minutes > 0:
-        raise UserError(f"--minutes {options.minutes:g}: give a number above 0, or omit it")
-    if options.at_once < 1:
-        raise UserError(f"--at-once {options.at_once}: give a whole number above 0, or omit it")
     if options.device == "cuda" and not visible_gpus():
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
     experiments = chosen_experiments(options.tier, options.paper, options.experiment, options.resolved)

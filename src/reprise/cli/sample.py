@@ -9,9 +9,6 @@ from reprise.cli.common import find_experiment
 from reprise.cli.evaluate import corpus_file, load_trained
 from reprise.errors import UserError, printable
 
-_MOST = 100_000
-"""Symbols that are written at most."""
-
 
 def sample_command(options: argparse.Namespace) -> None:
     """Let kept weights write: words or characters one after another, each drawn from the model after those before it.
@@ -19,10 +16,6 @@ def sample_command(options: argparse.Namespace) -> None:
     A model of translation translates --source: by the likeliest word each time, or with --beam N open translations.
     The same seed gives the same text. What is written appears at once.
     """
-    require(options.temperature > 0, f"--temperature {options.temperature:g}: give a number above 0")
-    require(options.top_k is None or options.top_k >= 1, f"--top-k {options.top_k}: give a number of 1 or more")
-    require(options.beam is None or options.beam >= 1, f"--beam {options.beam}: give a number of 1 or more")
-    require(1 <= options.length <= _MOST, f"--length {options.length}: give a number of 1 to {_MOST}")
     from reprise.training.loop import torch_settings
 
     with torch_settings():

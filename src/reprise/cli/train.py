@@ -12,10 +12,6 @@ from reprise.records.resolved import Resolved, read_resolved
 from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
 
 _LOG = logging.getLogger(__name__)
-_MOST_THREADS = 1024
-"""More than any machine has cores; torch takes no number of any size."""
-_MOST_REPLICAS = 10_000
-"""The most that an experiment can have in config/."""
 
 
 def train_command(options: argparse.Namespace) -> None:
@@ -35,10 +31,6 @@ def train_command(options: argparse.Namespace) -> None:
             f"{options.config or 'config/'}: the hash of {resolved.id} is {resolved.config_hash}, not {options.hash}: "
             "the configuration was changed while the pipeline ran; run it again"
         )
-    if not 0 <= options.replica < _MOST_REPLICAS:
-        raise UserError(f"--replica {options.replica}: give a number of 0 to {_MOST_REPLICAS - 1}")
-    if not 1 <= options.threads <= _MOST_THREADS:
-        raise UserError(f"--threads {options.threads}: give a number of 1 to {_MOST_THREADS}")
     if options.replica >= resolved.replicas:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
         _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, has)
