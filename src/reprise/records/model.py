@@ -136,6 +136,7 @@ class Run(TypedDict):
     commit: NotRequired[CommitHash | None]
     dirty: NotRequired[bool | None]
     code: NotRequired[Code]
+    sources: NotRequired[dict[Line, Sha256]]
     weights_sha256: NotRequired[Sha256]
 
 

@@ -15,6 +15,7 @@ from reprise.config.mistakes import complete
 from reprise.data.corpus import Corpus
 from reprise.engines.stack import Stack
 from reprise.errors import UserError
+from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import decode
 from reprise.training.loop import Job, run_jobs
@@ -212,6 +213,8 @@ def test_replicas_train_together_by_the_engine_stacked(make, tmp_path):
     alone = [run_jobs([make.job(replica, tmp_path / "alone")])[0] for replica in range(2)]
     assert [record["result_sha256"] for record in records] == [record["result_sha256"] for record in alone]
     assert {record["run"]["engine"] for record in records} == {"stacked"}
+    read = [read_record(job.output, job.resolved, job.replica) for job in jobs]  # checks every key
+    assert all(len(record["run"]["sources"]) == 1 for record in read)
 
 
 def test_a_gradient_goes_as_far_back_as_it_is_told(make):
