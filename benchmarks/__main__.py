@@ -11,6 +11,8 @@ releases of torch or on two processors.
 
 import argparse
 import json
+import os
+import re
 import signal
 import sys
 from collections.abc import Iterable, Sequence
@@ -39,11 +41,16 @@ def make_parser() -> Parser:
     """Return the parser of the command line."""
     parser = Parser("python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}, {TABLE} or {MACHINES}")
+    default = "without FILE: results/bench/<NAME>/<processor>.json"
     write = output_file("--json", "bench.json")
-    parser.add_argument("--json", type=write, metavar="FILE", help="write the result there")
+    parser.add_argument(
+        "--json", type=write, nargs="?", const=True, metavar="FILE", help=f"write the result; {default}"
+    )
     parser.add_argument("--only", metavar="PART", nargs="+", default=[""], help="of workload/implementation, as k100/")
     budget = "for all repetitions together (default 900); checks and compilation come on top"
     parser.add_argument("--budget", type=float, metavar="SECONDS", default=900.0, help=budget)
+    jobs = "time our engine alone and N times at once, a core each, in place of the comparison"
+    parser.add_argument("--jobs", type=int, metavar="N", help=jobs)
     return parser
 
 
@@ -83,9 +90,12 @@ def time_bench(options: argparse.Namespace) -> None:
         raise UserError(f"no benchmark '{name}'; {known(name, BENCHES)}")
     if not options.budget > 0:
         raise UserError(f"--budget {options.budget:g}: give a number of seconds above 0")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if options.jobs is not None and not 2 <= options.jobs <= cores:
+        raise UserError(f"--jobs {options.jobs}: give a number of cores from 2; this process may use {cores}")
     from rich.console import Console
 
-    from benchmarks import harness
+    from benchmarks import harness, jobs
     from reprise import files
 
     module, implementations = import_module(f"benchmarks.{name}"), BENCHES[name]
@@ -95,14 +105,16 @@ def time_bench(options: argparse.Namespace) -> None:
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     report = partial(print, file=sys.stderr, flush=True)
+    path = default_path(name) if options.json is True else options.json
+    keep = partial(files.write_json, path) if path else lambda result: None
     try:
-        result = harness.run_bench(name, module, selected, options.budget, report)
+        if options.jobs:
+            jobs.run_jobs(name, module, selected, options.jobs, options.budget, report, keep)
+            return
+        result = harness.run_bench(name, module, selected, options.budget, report, keep)
     finally:
         signal.signal(signal.SIGTERM, before)
-    # First: what was measured for so long is not lost where it cannot be written.
     harness.show(result, module.GOALS, Console(width=max(Console().width, 120)), next(iter(implementations)))
-    if options.json:
-        files.write_json(options.json, result)
     wrong = [row for row in result["rows"] if (row["note"] or "").startswith(harness.WRONG)]
     if wrong:
         raise Failed("; ".join(f"{row['workload']}/{row['implementation']}: {row['note']}" for row in wrong))
@@ -124,27 +136,38 @@ def select(
     raise UserError(f"--only {' '.join(only)}: no <workload>/<implementation> holds that; {example} is one")
 
 
+def default_path(name: str) -> Path:
+    """Return the committed place of a benchmark's result on this processor, by its name, family and model."""
+    from reprise.environment import instruction_set
+    from reprise.training.devices import processor
+
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    facts = dict(line.replace("\t", "").split(":", 1) for line in reversed(lines) if ":" in line)
+    parts = [processor(), facts.get("cpu family", ""), facts.get("model", ""), instruction_set()]
+    slug = re.sub(r"[^a-z0-9]+", "-", " ".join(filter(None, parts)).lower().replace("(r)", "")).strip("-")
+    return COMMITTED / name / f"{slug}.json"
+
+
 def committed_table(folder: Path = COMMITTED) -> str:
-    """Return the speeds in `folder`, a file a benchmark, and the goals that they missed, in Markdown.
+    """Return the speeds in `folder`, a file a benchmark and processor, and the goals that they missed, in Markdown.
 
     Raises:
-        UserError: A file is missing or damaged.
+        UserError: The files of a benchmark are missing or damaged.
     """
-    from benchmarks.harness import markdown
+    from benchmarks.harness import Measured, markdown
 
     results = []
     for name, implementations in BENCHES.items():
-        path, module = folder / f"{name}.json", import_module(f"benchmarks.{name}")
-        if not module.SHOWN:
-            continue
-        remedy = f"run `python -m benchmarks {name} --json {path}`"
-        try:
-            result = json.loads(path.read_text(encoding="utf-8"))
-            results.append((name, result["rows"], module, next(iter(implementations))))
-        except FileNotFoundError:
-            raise UserError(f"{path} is missing; {remedy}") from None
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise UserError(f"{path}: not a whole benchmark; {remedy}") from None
+        module, remedy = import_module(f"benchmarks.{name}"), f"run `python -m benchmarks {name} --json`"
+        paths = sorted((folder / name).glob("*.json"))
+        if module.SHOWN and not paths:
+            raise UserError(f"{folder / name}: no results; {remedy}")
+        for path in paths:
+            try:
+                rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise UserError(f"{path}: not a whole benchmark; {remedy}") from None
+            results.append(Measured(module, path.stem, rows, next(iter(implementations))))
     return markdown(results)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks import tasks
 from benchmarks.goals import Goal
+from benchmarks.tasks import words_of
 
 STEPS, STREAMS, EMBEDDING = 35, 20, 650
 """Steps of a window, streams read in parallel, and embedding size (document 001, section 4)."""
@@ -35,12 +36,33 @@ class Workload(tasks.Described):
         gates = {"gru": 3, "lstm": 4}[self.cell]
         return 6 * (gates * self.hidden * (self.embedding + self.hidden) + self.hidden * self.vocabulary)
 
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the gates' weights, of W_o and of all matrices of the recurrence."""
+        return 4 * (self.flops_a_token // 6 + (self.matrices - 1) * self.hidden**2)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Task(tasks.Windows):
     """Windows of STEPS words of STREAMS streams; the state is carried from one to the next."""
 
     learning_rate, dropout, clip_norm, key = 1.0, 0.5, 5.0, 1
+
+    @property
+    def bytes_a_token(self) -> float:
+        """Traffic of the weights: in every window six passes over W_o and the weights of the input, in every step two
+        over those of the states. A word's matrix counts once a step, and four times a window for its update.
+        """
+        w, words = self.workload, self.x[0].size
+        of_steps = w.hidden**2 * ({"gru": 3, "lstm": 4}[w.cell] - (w.matrices > 1))
+        of_windows = w.flops_a_token // 6 - of_steps - (w.matrices > 1) * w.hidden**2
+        own = 0.0
+        if w.matrices > 1:
+            matrix = build_model(self).matrix_index(words_of(self)[0]).numpy()  # (n, T, B)
+            used = sum(len(np.unique(step)) for window in matrix for step in window)
+            updated = sum(len(np.unique(window)) for window in matrix)
+            own = w.hidden**2 * (2 * used + 4 * updated) / matrix.size
+        return 4 * (6 * of_windows / words + 2 * of_steps / self.x.shape[2] + own)
 
     def masks(self, window: int, on: Any = "cpu") -> tuple[Any, ...]:
         """Dropout of a window's embeddings and softmax input, (T, B, E) and (T, B, H), with their scale."""

@@ -39,11 +39,20 @@ class Workload(tasks.Described):
     indexing: bool = False
 
     @property
+    def recurrent(self) -> int:
+        """Weights that meet the states."""
+        h, m = self.hidden, self.second_order
+        return 2 * h * m + self.first_order * h * h if self.model == "gso" else h * h
+
+    @property
     def flops_a_token(self) -> int:
         """Those of the dense products, forward, backward and gradients: 6 for each weight that a token uses."""
-        h, m = self.hidden, self.second_order
-        recurrent = 2 * h * m + self.first_order * h * h if self.model == "gso" else h * h
-        return 6 * (recurrent + h * self.vocabulary)
+        return 6 * (self.recurrent + self.hidden * self.vocabulary)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the weights of states and output."""
+        return 4 * (self.recurrent + self.hidden * self.vocabulary)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -86,6 +95,16 @@ class Task(tasks.Task):
 
     def tokens(self, first: int, last: int) -> int:
         return int(self.lengths(first, last).sum())
+
+    @property
+    def bytes_a_token(self) -> float:
+        """Traffic of the weights: those of the states are read in every step of a batch, forward and back.
+
+        Adam passes seven times over all: it reads the gradient, and reads and writes weights and both moments.
+        """
+        steps = sum(int(self.lengths(i, i + 1).max()) for i in range(len(self)))
+        w = self.workload
+        return (2 * 4 * w.recurrent * steps + 7 * w.weight_bytes * len(self)) / self.tokens(0, len(self))
 
     def padded(self, batch: int) -> tuple[np.ndarray, np.ndarray]:
         """One batch as one would feed it to a framework, every line filled up to the longest: inputs and targets.

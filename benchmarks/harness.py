@@ -5,7 +5,6 @@ import math
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -13,10 +12,11 @@ from importlib import metadata
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks import tasks
 from benchmarks.goals import Goal
+from benchmarks.limits import bandwidths, level_of, lower_limit, peak_gflops
 from benchmarks.timing import Repetition, interleave, summarise
 from benchmarks.worker import Worker, WorkerFailed
 
@@ -37,37 +37,60 @@ Report = Callable[[str], None]
 
 
 def run_bench(
-    name: str, bench: ModuleType, selected: Sequence[tuple[Any, Sequence[str]]], budget: float, report: Report
+    name: str,
+    bench: ModuleType,
+    selected: Sequence[tuple[Any, Sequence[str]]],
+    budget: float,
+    report: Report,
+    keep: Callable[[dict[str, Any]], None] = lambda result: None,
 ) -> dict[str, Any]:
-    """Times the selected implementations of each workload; the content of `python -m benchmarks NAME --json FILE`.
+    """Time the selected implementations of each workload; the content of `python -m benchmarks NAME --json FILE`.
 
-    `budget` is in seconds, for the repetitions of all workloads together; checks and compilation, with a limit of their
-    own, come on top. `bench` is the benchmark's module.
+    Args:
+        name: The benchmark's name.
+        bench: Its module.
+        selected: Workloads, each with the names of implementations.
+        budget: Seconds of the repetitions of all workloads together; checks and compilation come on top.
+        report: Prints a line.
+        keep: Gets the result after every workload, so that an interruption leaves those that are done.
     """
     with pinned() as core:
-        machine = machine_facts(core)
-        peak = None if getattr(bench, "ON_GPU", False) else peak_gflops()
+        on_gpu = getattr(bench, "ON_GPU", False)
+        head = {"schema": SCHEMA, "bench": name, "machine": machine_facts(core), "peak_gflops": None}
+        head |= {"bandwidth_gb": None if on_gpu else bandwidths()}
+        peak = None if on_gpu else peak_gflops()
         rows, workloads = [], []
         for workload, implementations in selected:
             with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
                 task, facts = bench.make_task(workload, Path(folder))
+                facts |= {"bytes_a_token": task.bytes_a_token, "from": level_of(workload.weight_bytes)}
                 workloads.append(workload.described() | facts)
                 expected = tasks.expected(task)
                 report(f"{workload.name}: {facts['text']}")
                 timed = compare(name, Path(folder), expected, implementations, budget / len(selected), report)
-            some = [{"workload": workload.name, "flops": workload.flops_a_token, **row} for row in timed]
+            some = [{"workload": workload.name, **row} for row in timed]
             for row in some:  # each row's median over those of the others of its workload
                 others = [other for other in some if other is not row and row["median"] and other["median"]]
                 row["ratio_to"] = {other["implementation"]: row["median"] / other["median"] for other in others}
             rows += some
-        # The better of two: a disturbance at the start would make all look close to the peak.
-        peak = max(peak, peak_gflops() or peak) if peak else None
-    for row in rows:
-        flops = row.pop("flops")
-        if peak and row["median"]:
+            # The better of two: a disturbance at the start would make all look close to the peak.
+            peak = max(peak, peak_gflops(0.1) or peak) if peak else None
+            result = head | {"peak_gflops": peak, "workloads": workloads, "rows": rows}
+            set_shares(result)
+            keep(result)
+    return result
+
+
+def set_shares(result: dict[str, Any]) -> None:
+    """Set the shares of the core's peak and of the lower line of its roofline in every row of a result."""
+    peak, workloads = result["peak_gflops"], {workload["name"]: workload for workload in result["workloads"]}
+    for row in result["rows"] if peak else ():
+        workload = workloads[row["workload"]]
+        flops = workload["flops_a_token"]
+        limit = lower_limit(flops, workload["bytes_a_token"], workload["from"], peak, result["bandwidth_gb"])
+        if row["median"]:
             row["share_of_peak"] = row["median"] * flops / (peak * 1e9)
-    head = {"schema": SCHEMA, "bench": name, "machine": machine, "peak_gflops": peak}
-    return {**head, "workloads": workloads, "rows": rows}
+            row["share_of_limit"] = row["median"] / limit if limit else None
 
 
 def compare(
@@ -124,7 +147,7 @@ def compare(
 def _row(name: str) -> dict[str, Any]:
     speeds = {**dict.fromkeys(("median", "low", "high")), "reps": 0, "quiet_reps": 0}
     row = {"implementation": name, "threads": 1, "replicas": 1, "unit": "tokens/s", **speeds}
-    return row | {"share_of_peak": None, "ratio_to": {}, "note": None}
+    return row | {"share_of_peak": None, "share_of_limit": None, "ratio_to": {}, "note": None}
 
 
 def disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
@@ -192,49 +215,35 @@ def machine_facts(core: int | None) -> dict[str, Any]:
     return kept | {"cpus": os.cpu_count(), "pinned_to": core, "versions": versions, "load_before": load}
 
 
-def peak_gflops(seconds: float = 0.5, clock: Callable[[], float] = time.perf_counter) -> float | None:
-    """The highest rate of float32 multiply-adds of one thread, 10**9 operations (two each) a second.
-
-    The best of many bursts of 10 ms: a burst that nothing interrupts is what the core can do. None where there is no
-    C++ compiler.
-    """
-    from reprise.engines import build
-
-    try:
-        library = build.functions("fma_peak", multiply_adds="flff", flops_a_round="d")
-    except build.NoCompiler:
-        return None
-    rounds, best, now = 1000, 0.0, clock()
-    end = now + seconds
-    while now < end or not best:
-        start = clock()
-        library.multiply_adds(rounds, 0.5, 1.0)
-        now = clock()
-        if now - start < 0.01:
-            rounds *= 2
-        else:
-            best = max(best, rounds * library.flops_a_round() / (now - start))
-    return best / 1e9
-
-
 def show(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str) -> None:
     """Print a table of the rows on a console of rich, a line for each note and one for each goal."""
     from rich.table import Table
 
-    peak = result["peak_gflops"]
-    measured = f"peak {peak:.0f} GFLOP/s" if peak else "peak unknown (no C++ compiler)"
+    peak, bandwidth = result["peak_gflops"], result["bandwidth_gb"]
+    measured = f"peak {peak:.0f} GFLOP/s" if peak else "peak unknown"
+    measured += "".join(f", {level} {rate:.0f} GB/s" for level, rate in (bandwidth or {}).items())
     table = Table(title=f"{result['bench']}: {result['machine']['device']}, one thread, {measured}")
-    columns = ("workload", "implementation", "tokens/s", "low", "high", "reps (quiet)", "of peak", f"{ours} is")
+    columns = (
+        "workload",
+        "implementation",
+        "tokens/s",
+        "low",
+        "high",
+        "reps (quiet)",
+        "of peak",
+        "of limit",
+        f"{ours} is",
+    )
     for number, name in enumerate(columns):
         table.add_column(name, no_wrap=True, justify="right" if number > 1 else "left")
     for workload, rows in groupby(result["rows"], key=lambda row: row["workload"]):
         for row in rows:
-            cells = ["-"] * 6
+            cells = ["-"] * 7
             if row["median"] is not None:
-                share, ratio = row["share_of_peak"], row["ratio_to"].get(ours)
+                shares, ratio = (row["share_of_peak"], row["share_of_limit"]), row["ratio_to"].get(ours)
                 cells = [f"{row[key]:,.0f}" for key in ("median", "low", "high")]
                 cells.append(f"{row['reps']} ({row['quiet_reps']})")
-                cells.append("-" if share is None else f"{100 * share:.3g} %")
+                cells += ["-" if share is None else f"{100 * share:.3g} %" for share in shares]
                 cells.append("-" if ratio is None else f"{1 / ratio:.2f} x")
             table.add_row(workload, row["implementation"], *cells)
             workload = ""
@@ -250,22 +259,49 @@ def show(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str)
         console.print(f"goal  {goal}: {verdict}", markup=False, highlight=False)
 
 
-def markdown(results: Iterable[tuple[str, list[dict[str, Any]], ModuleType, str]]) -> str:
-    """Return the speeds of our engines beside others', then the goals that were missed, in Markdown.
+EAGER = "eager PyTorch"
 
-    Args:
-        results: Of each benchmark its name, the rows of its result, its module and our engine.
-    """
-    speeds, missed = [], []
-    for name, rows, bench, ours in results:
+
+class Measured(NamedTuple):
+    """Rows of a benchmark's result on a processor; its module, and our engine."""
+
+    bench: ModuleType
+    processor: str
+    rows: list[dict[str, Any]]
+    ours: str
+
+
+def markdown(results: Sequence[Measured]) -> str:
+    """Return our engines' speeds beside others', a row a workload and processor, then missed goals, in Markdown."""
+    speeds, missed, ratios = [], [], []
+    for bench in dict.fromkeys(one.bench for one in results):
         for shown in bench.SHOWN:
-            timed = {row["implementation"]: row for row in rows if row["workload"] == shown.workload}
-            row = timed[ours]
-            times = (f"{peer} {row['median'] / timed[key]['median']:,.1f}" for key, peer in shown.peers.items())
-            cells = f"{row['median']:,.0f} {shown.counted}", f"{100 * row['share_of_peak']:.0f} %", ", ".join(times)
-            speeds.append(f"| {' | '.join((shown.title, *cells))} |")
-        measured = [(goal, goal.measure(rows)) for goal in bench.GOALS]
-        missed += [f"| `{name}` | {g} | {value:.2f} |" for g, value in measured if value and value < g.at_least]
-    head = "| document, workload | ours, a second | of the core's measured peak | times as fast as |\n|---|---|---|---|"
-    below = f"Goals that were missed: {len(missed)}.\n\n| benchmark | goal | measured |\n|---|---|---|"
-    return "\n".join([head, *speeds, "", below, *missed]) + "\n"
+            for one in (one for one in results if one.bench is bench):
+                timed = {row["implementation"]: row for row in one.rows if row["workload"] == shown.workload}
+                row = timed.get(one.ours)
+                if row is None or row["median"] is None:
+                    continue
+                times = {
+                    peer: row["median"] / timed[key]["median"]
+                    for key, peer in shown.peers.items()
+                    if key in timed and timed[key]["median"]
+                }
+                ratios += [ratio for peer, ratio in times.items() if peer == EAGER]
+                shares = (row["share_of_peak"], row.get("share_of_limit"))
+                cells = [shown.title, f"`{one.processor}`", f"{row['median']:,.0f} {shown.counted}"]
+                cells += ["–" if share is None else f"{100 * share:.0f} %" for share in shares]
+                cells.append(", ".join(f"{peer} {ratio:,.1f}" for peer, ratio in times.items()))
+                speeds.append(f"| {' | '.join(cells)} |")
+    for one in results:
+        measured = [(goal, goal.measure(one.rows)) for goal in one.bench.GOALS]
+        name = one.bench.__name__.rpartition(".")[2]
+        missed += [
+            f"| `{name}` | `{one.processor}` | {goal} | {value:.2f} |"
+            for goal, value in measured
+            if value and value < goal.at_least
+        ]
+    least, most = (f"{ratio:.3g}" for ratio in (min(ratios), max(ratios)))
+    above = f"Our engines are {least} to {most} times as fast as eager PyTorch, by workload and processor."
+    head = "| document, workload | processor | ours, a second | of the peak | of the limit | times as fast as |"
+    below = f"Goals that were missed: {len(missed)}.\n\n| benchmark | processor | goal | measured |\n|---|---|---|---|"
+    return "\n".join([above, "", head, "|---|---|---|---|---|---|", *speeds, "", below, *missed]) + "\n"

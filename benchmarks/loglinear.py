@@ -25,7 +25,7 @@ class Workload(tasks.Described):
     vocabulary: int = 42_598
     tags: int = 72
     size: int = SIZE
-    derived = ("flops_a_token", "features")
+    derived = ("flops_a_token", "weight_bytes", "features")
 
     @property
     def features(self) -> int:
@@ -36,6 +36,11 @@ class Workload(tasks.Described):
     def flops_a_token(self) -> int:
         """Those of a target's dense products, forward, backward and update: 6 a weight, in each of the 8 steps."""
         return 6 * self.size * (WINDOW * LAYERS * 8 * self.size + self.features)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the weights of LSTM and output layer."""
+        return 4 * self.size * (LAYERS * 8 * self.size + self.features)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -57,6 +62,16 @@ class Task(tasks.Windows):
     tag_indptr: np.ndarray
     tag_indices: np.ndarray
     learning_rate, rho, epsilon = 0.001, 0.9, 1e-8
+
+    @property
+    def bytes_a_token(self) -> float:
+        """Traffic of the weights: those of the states are read in every step of a batch, forward and back.
+
+        The others are read once forward and once back. RMSprop reads and writes all weights and their mean squares.
+        """
+        w = self.workload
+        of_states = 4 * LAYERS * 4 * w.size**2
+        return (2 * WINDOW * of_states + 2 * (w.weight_bytes - of_states) + 4 * w.weight_bytes) / w.batch
 
 
 WORKLOADS = (

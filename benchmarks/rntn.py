@@ -43,6 +43,12 @@ class Workload(tasks.Described):
         return 6 * (H * self.vocabulary + (2 * H * self.factors or H * H))
 
     @property
+    def weight_bytes(self) -> int:
+        """Bytes of W_o and of all matrices of the recurrence."""
+        H = self.hidden
+        return 4 * (H * self.vocabulary + (2 * H * self.factors or self.matrices * H * H))
+
+    @property
     def tables(self) -> dict[str, str]:
         """Parameters of which a word uses one row alone, and what numbers the rows: word or matrix."""
         if self.factors:
@@ -73,6 +79,17 @@ class Task(tasks.Task):
 
     def tokens(self, first: int, last: int) -> int:
         return int(self.offsets[last] - self.offsets[first])
+
+    @property
+    def bytes_a_token(self) -> float:
+        """Traffic of the weights: W_o is read forward, read back and written; a matrix read twice more, for its update.
+
+        W_o is used once a subsequence, and so are matrices that all words share.
+        """
+        w, length = self.workload, len(self.inputs) / len(self)
+        if w.factors or w.matrices == 1:
+            return 3 * w.weight_bytes / length
+        return 4 * (3 * w.hidden * w.vocabulary / length + 4 * w.hidden**2)
 
     def padded(self) -> tuple[np.ndarray, ...]:
         """The same s subsequences, each filled up to LENGTH words, for programs that are compiled for one length.

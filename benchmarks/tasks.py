@@ -32,7 +32,7 @@ RANDOM_WORDS = "random words of a Zipf-Mandelbrot law"
 class Described:
     """A workload: a dataclass of a model's sizes, and what follows from these, by the names in `derived`."""
 
-    derived = ("flops_a_token",)
+    derived = ("flops_a_token", "weight_bytes")
 
     def described(self) -> dict[str, Any]:
         """The sizes, for people."""

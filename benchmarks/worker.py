@@ -129,10 +129,18 @@ class Worker:
         return self._answer(limit, "checking and compiling")
 
     def run(self, count: int, limit: float) -> Repetition:
-        """Trains on the next `count` pieces; WorkerFailed as in `ready`."""
+        """Train on the next `count` pieces; WorkerFailed as in `ready`."""
+        self.start(count)
+        return self.finish(limit)
+
+    def start(self, count: int) -> None:
+        """Let it train on the next `count` pieces; `finish` waits for it."""
         with contextlib.suppress(BrokenPipeError):  # it has ended: so does its answer
             self.process.stdin.write(f"{count}\n".encode())
             self.process.stdin.flush()
+
+    def finish(self, limit: float) -> Repetition:
+        """Return what it did since `start`; WorkerFailed as in `ready`."""
         return Repetition(**self._answer(limit, "a repetition"))
 
     def _answer(self, limit: float, what: str) -> dict[str, Any]:

@@ -9,10 +9,11 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 class Caches(NamedTuple):
-    """Bytes of the L1 data cache and of the L2 cache of a core."""
+    """Bytes of the L1 data cache and of the L2 cache of a core, and of the L3 cache that it shares."""
 
     l1d: int
     l2: int
+    l3: int = 32 << 20
 
 
 DEFAULT = Caches(48 << 10, 1 << 20)
@@ -32,4 +33,4 @@ def read_caches(folder: Path = REPORTED) -> Caches:
         number = re.fullmatch(r"([1-9]\d*)([KM])", size)
         if number and kind in ("Data", "Unified"):
             sizes[level] = int(number[1]) * _UNITS[number[2]]
-    return Caches(sizes.get("1", DEFAULT.l1d), sizes.get("2", DEFAULT.l2))
+    return Caches(*(sizes.get(level, size) for level, size in zip("123", DEFAULT, strict=True)))

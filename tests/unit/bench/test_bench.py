@@ -20,11 +20,13 @@ from config_helpers import ROOT
 from benchmarks import BENCHES, harness, rntn, tasks, timing, worker
 from benchmarks.__main__ import COMMITTED, committed_table, main, select
 from benchmarks.goals import Goal
-from benchmarks.harness import compare, disagreement, peak_gflops, run_bench
+from benchmarks.harness import compare, disagreement, run_bench
+from benchmarks.limits import LEVELS, bandwidths, level_of, lower_limit, peak_gflops
 from benchmarks.rntn import BLOCK, Workload
 from benchmarks.timing import Repetition, interleave, repetition, summarise
 from benchmarks.worker import Worker, WorkerFailed
 from reprise.engines import build
+from reprise.engines.caches import Caches
 from reprise.errors import EXIT_FAILED, EXIT_USAGE, UserError
 
 SENTENCES = Workload("sentences", "none", 50, 8, matrices=5, sentences=True)
@@ -170,18 +172,19 @@ def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
     assert main(["rntn", "--budget", "0.3", "--json", "out/bench.json"]) == 0
     assert cores is None or os.sched_getaffinity(0) == cores
     result = json.loads((tmp_path / "out/bench.json").read_text(), parse_constant=pytest.fail)
-    committed = json.loads((ROOT / "results/bench/rntn.json").read_text())
-    assert result.keys() == committed.keys() - {"goals"}
+    committed = json.loads((ROOT / "results/bench/rntn/amd-epyc-zen-5.json").read_text())
+    assert result.keys() == committed.keys() - {"goals"} | {"bandwidth_gb"}
     assert (result["bench"], "random" in result["workloads"][0]["text"]) == ("rntn", True)
     rows = {r["implementation"]: r for r in result["rows"]}
     assert list(rows) == list(some)
-    assert all(r.keys() == committed["rows"][0].keys() for r in rows.values())
+    assert all(r.keys() == committed["rows"][0].keys() | {"share_of_limit"} for r in rows.values())
     for one, other in ((rows["fused"], rows["eager"]), (rows["eager"], rows["fused"])):
         assert (one["note"], one["reps"] >= 3) == (None, True)
         assert one["low"] <= one["median"] <= one["high"]
         assert one["ratio_to"] == {other["implementation"]: pytest.approx(one["median"] / other["median"])}
         share = one["median"] * SENTENCES.flops_a_token / result["peak_gflops"] / 1e9
         assert one["share_of_peak"] == pytest.approx(share)
+        assert one["share_of_limit"] >= one["share_of_peak"]
     absent = {"note": "not installed: jax", "median": None, "reps": 0, "ratio_to": {}}
     assert rows["jax"].items() >= absent.items()
     shown = capsys.readouterr().out
@@ -259,6 +262,7 @@ BAD = {
     "no benchmark": ("", "NAME", "--help"),
     "a benchmark of nothing": ("rntn --only k7", "--only k7", "ptb-h100-k1/fused is one"),
     "no time for a benchmark": ("rntn --budget 0", "--budget", "0"),
+    "one job beside others": ("rntn --jobs 1", "--jobs 1", "from 2"),
     "no GPU for a benchmark": ("gpu", "no GPU is visible"),
     "a folder in the place of the result": ("rntn --json .", "--json", "name"),
 }
@@ -274,23 +278,77 @@ def test_bad_input_is_one_line_that_names_it(kind, capsys):
 
 def test_results_that_are_missing_or_damaged_are_named_with_the_command_that_makes_them(tmp_path):
     shutil.copytree(COMMITTED, tmp_path, dirs_exist_ok=True)
+    (path,) = (tmp_path / "gso").glob("*.json")
     for content in (b"{", b"[]", b"\xff", b""):
-        (tmp_path / "gso.json").write_bytes(content)
-        with pytest.raises(UserError, match=r"gso\.json: .*python -m benchmarks gso"):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=rf"gso/{path.name}: .*python -m benchmarks gso"):
             committed_table(tmp_path)
-    (tmp_path / "gso.json").unlink()
-    with pytest.raises(UserError, match=r"gso\.json is missing; .*python -m benchmarks gso"):
+    path.unlink()
+    with pytest.raises(UserError, match=r"gso: no results; .*python -m benchmarks gso"):
         committed_table(tmp_path)
 
 
-def test_a_result_that_cannot_be_written_in_the_end_is_shown(tmp_path, monkeypatch, capsys):
-    def full(path, result):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+def test_every_processor_has_a_row_and_the_range_is_over_all(tmp_path):
+    for name in ("rntn", "gso", "gated", "loglinear"):
+        (tmp_path / name).mkdir()
+        shutil.copy(COMMITTED / name / "amd-epyc-zen-5.json", tmp_path / name / "one.json")
+    path = tmp_path / "gated/one.json"
+    slower = json.loads(path.read_text(encoding="utf-8"))
+    for row in slower["rows"]:
+        if row["implementation"] == "grouped":
+            row |= {"median": row["median"] / 2, "share_of_limit": 0.25}
+    path.with_name("another.json").write_text(json.dumps(slower), encoding="utf-8")
+    table = committed_table(tmp_path)
+    assert table.startswith("Our engines are 2.55 to ")
+    rows = [line.split("|") for line in table.splitlines() if "r-GRU, H" in line]
+    assert [row[2].strip() for row in rows] == ["`another`", "`one`"]
+    assert [row[5].strip() for row in rows] == ["25 %", "–"]
 
-    monkeypatch.setattr(harness, "run_bench", lambda *_: {"rows": []})
-    monkeypatch.setattr(harness, "show", lambda *_: print("shown"))
-    monkeypatch.setattr("reprise.files.write_json", full)
-    assert main(["rntn", "--json", str(tmp_path / "b.json")]) == EXIT_FAILED
-    printed = capsys.readouterr()
-    assert printed.out == "shown\n"
-    assert "b.json: No space left on device; make room" in printed.err
+
+def test_the_limit_is_the_lower_of_two_lines(monkeypatch):
+    caches = Caches(32 << 10, 1 << 20, 32 << 20)
+    assert [level_of(size, caches) for size in (1 << 20, (1 << 20) + 1, 33 << 20)] == list(LEVELS)
+    bandwidth = {"L2": 100.0, "L3": 50.0, "memory": 10.0}
+    assert lower_limit(1e6, 1e3, "memory", 100.0, bandwidth) == pytest.approx(1e5)  # arithmetic
+    assert lower_limit(1e6, 1e6, "memory", 100.0, bandwidth) == pytest.approx(1e4)  # traffic
+    assert lower_limit(1e6, 1e3, "L2", None, bandwidth) is None
+    monkeypatch.setattr(build, "functions", Mock(side_effect=build.NoCompiler("none")))
+    assert bandwidths() is None
+
+
+@needs_compiler
+def test_bandwidth_is_no_more_than_a_core_can_load():
+    measured = bandwidths(0.05, time.process_time)
+    assert list(measured) == list(LEVELS)
+    # No core loads three vectors of 64 bytes in a cycle of 6 GHz from anywhere but its L1 cache.
+    assert all(0.1 < rate < 1200 for rate in measured.values())
+
+
+@needs_compiler
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_two_jobs_are_timed_alone_and_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
+    assert main(["rntn", "--jobs", "2", "--budget", "0.2", "--json", "jobs.json"]) == 0
+    (row,) = json.loads((tmp_path / "jobs.json").read_text(encoding="utf-8"))["rows"]
+    assert row["lost"] == pytest.approx(1 - row["together"] / row["alone"])
+    assert (row["workload"], row["implementation"], row["alone"] > 0) == ("sentences", "fused", True)
+
+
+def test_what_was_measured_is_written_after_every_workload(tmp_path, monkeypatch, capsys):
+    """An interruption leaves the workloads that are done; a disk that is full ends the command in one line."""
+
+    def interrupted(name, bench, selected, budget, report, keep):
+        keep({"rows": [1]})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(harness, "run_bench", interrupted)
+    path = tmp_path / "b.json"
+    with pytest.raises(KeyboardInterrupt):
+        main(["rntn", "--json", str(path)])
+    assert json.loads(path.read_text(encoding="utf-8")) == {"rows": [1]}
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    monkeypatch.setattr("reprise.files.write_json", Mock(side_effect=full))
+    assert main(["rntn", "--json", str(path)]) == EXIT_FAILED
+    assert "b.json: No space left on device; make room" in capsys.readouterr().err

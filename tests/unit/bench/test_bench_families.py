@@ -191,6 +191,34 @@ def test_flops_are_those_of_the_dense_products():
     assert loglinear.WORKLOADS[2].flops_a_token == 6 * (lstm + 256 * 42_598)
 
 
+@pytest.mark.parametrize(
+    ("family", "name", "weights", "traffic"),
+    [
+        # W_o three times for 20 words, the matrix of a word four times
+        ("rntn", "r-rntn", 8 * 50 + 5 * 64, 3 * 400 / 20 + 4 * 64),
+        ("rntn", "s-rnn", 8 * 50 + 64, 3 * (400 + 64) / 20),
+        # three windows of 35 steps of 20 words: 6 passes a window over weights of input and output, 2 a step over U
+        ("gated", "lstm", 4 * 6 * (7 + 6) + 300, 6 * (4 * 6 * 7 + 300) / 700 + 2 * 4 * 36 / 20),
+        # two batches of nine steps of 64 characters
+        ("gso", "full", 119 + 189, (2 * 119 * 9 + 7 * (119 + 189)) / (64 * 9)),
+        # batches of five windows of eight words
+        ("loglinear", "ll", 2304 + 360, (16 * 1152 + 2 * (1152 + 360) + 4 * (2304 + 360)) / 5),
+    ],
+)
+def test_bytes_are_those_of_the_passes_over_the_weights(family, name, weights, traffic, tmp_path):
+    task, _ = made(family, TINY[family][name], tmp_path)
+    assert task.workload.weight_bytes == 4 * weights
+    assert task.bytes_a_token == pytest.approx(4 * traffic)
+
+
+def test_words_of_a_step_that_share_a_matrix_share_its_traffic(tmp_path):
+    task, _ = made("gated", TINY["gated"]["r-gru"], tmp_path)
+    alike = replace(task, x=np.zeros_like(task.x))
+    assert task.bytes_a_token > alike.bytes_a_token
+    own = 36 * (2 * 35 + 4) / 700  # one matrix in every step and window
+    assert alike.bytes_a_token == pytest.approx(4 * (6 * (3 * 6 * 7 + 300) / 700 + 2 * 2 * 36 / 20 + own))
+
+
 def test_a_prepared_corpus_of_the_right_size_is_read_and_named(tmp_path):
     random = np.random.default_rng(0)
     offsets = np.cumsum([0, *random.integers(1, 50, 40)])

@@ -115,13 +115,13 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
 
 @needs_compiler
 def test_engines_are_compiled_for_the_named_instruction_set(fresh_build, monkeypatch):
-    plain = build.library.__wrapped__("fma_peak")
+    plain = build.library.__wrapped__("core_limits")
     monkeypatch.setenv("REPRISE_MARCH", "no-such-processor")
     with pytest.raises(UserError, match=r"REPRISE_MARCH: .*-march=no-such-processor \(.*error.*\); name another"):
-        build.library.__wrapped__("fma_peak")
+        build.library.__wrapped__("core_limits")
     if platform.machine() == "x86_64":
         monkeypatch.setenv("REPRISE_MARCH", "x86-64")
-        baseline = build.library.__wrapped__("fma_peak")
+        baseline = build.library.__wrapped__("core_limits")
         assert baseline.name != plain.name
         function = ctypes.CDLL(str(baseline)).reprise_flops_a_round
         function.restype = ctypes.c_double
@@ -131,8 +131,11 @@ def test_engines_are_compiled_for_the_named_instruction_set(fresh_build, monkeyp
 @pytest.mark.parametrize(
     ("indices", "caches"),
     [
-        ({0: ("1", "Data", "32K"), 1: ("1", "Instruction", "64K"), 2: ("2", "Unified", "2M")}, (32 << 10, 2 << 20)),
-        ({0: ("2", "Unified", "512K"), 3: ("3", "Unified", "32768K")}, (DEFAULT.l1d, 512 << 10)),
+        (
+            {0: ("1", "Data", "32K"), 1: ("1", "Instruction", "64K"), 2: ("2", "Unified", "2M")},
+            (32 << 10, 2 << 20, DEFAULT.l3),
+        ),
+        ({0: ("2", "Unified", "512K"), 3: ("3", "Unified", "32768K")}, (DEFAULT.l1d, 512 << 10, 32 << 20)),
         ({0: ("1", "Data", "none"), 2: ("2", "Unified", "0K")}, DEFAULT),
         ({}, DEFAULT),
     ],

@@ -1,4 +1,5 @@
-// The multiply-add peak of one core: chains of multiply-adds that never leave the registers.
+// What one core can do at most: multiply-adds a second in chains that never leave the registers, and bytes a second that
+// it reads from where they lie.
 #include "vec.h"
 
 // Independent chains hide the latency of one multiply-add (4 or 5 cycles at 2 a cycle), and together with the two
@@ -21,5 +22,17 @@ float reprise_multiply_adds(int64_t rounds, float a, float b) {
   vec sum = zeros();
   for (int i = 0; i < CHAINS; i++) sum += chain[i];
   return largest(sum);
+}
+
+// Reads `count` floats, a multiple of CHAINS * LANES on a vector boundary, `rounds` times.
+float reprise_read(const float* numbers, int64_t count, int64_t rounds) {
+  vec sum[CHAINS] = {};
+  for (int64_t n = 0; n < rounds; n++)
+    for (int64_t i = 0; i < count; i += CHAINS * LANES)
+#pragma GCC unroll 16
+      for (int c = 0; c < CHAINS; c++) sum[c] = in_register(sum[c] + load(numbers + i + c * LANES));
+  vec total = zeros();
+  for (int c = 0; c < CHAINS; c++) total += sum[c];
+  return largest(total);
 }
 }
