@@ -209,4 +209,4 @@ def test_trained_models_are_pushed_and_pulled_by_a_small_file_that_git_keeps(sto
     # No stage makes the folder: drawing a figure leaves it alone.
     call(other, "dvc", "repro", "--single-item", "collect")
     assert (other / weights / name).is_file()
-    assert git(other, "status", "--porcelain") == ""
+    assert git(other, "status", "--porcelain", "--", weights, f"{weights}.dvc") == ""
