@@ -36,7 +36,7 @@ def list_command(options: argparse.Namespace) -> None:
         of = [(e["id"], e["title"], f"{len(e['records'])} of {e['replicas']}") for e in paper["experiments"]]
         claims = [(claim["id"], claim["tested"], claim["answer"]) for claim in paper["claims"]]
         if of:
-            out.print(table(("experiment", "title", "trained"), of, f"{paper['paper']}: {paper['title']}"), "")
+            out.print(table(("experiment", "title", "trained"), of, f"{paper['paper']}: {paper['name']}"), "")
         if claims:
             out.print(table(("claim", "what we compare", "answer"), claims), "")
     hints = filter(None, (runs_elsewhere(project.root, tier, name) for name in options.paper or [""]))
@@ -64,6 +64,7 @@ def _paper(project: Project, name: str, experiments: Sequence[Resolved], answers
         "paper": name,
         "document": paper.document,
         "title": paper.title,
+        "name": paper.name or paper.title,
         "experiments": [
             {
                 "id": e.id,
@@ -93,7 +94,7 @@ def _summary(paper: dict[str, Any], answers: Sequence[Answer]) -> tuple[str, ...
     count = tally(answer for answer in answers if answer.trained)
     return (
         paper["paper"],
-        f"{paper['document']} {paper['title']}",
+        f"{paper['document']} {paper['name']}",
         f"{done} of {len(paper['experiments'])}",
         " / ".join(str(count[name]) for name in DECIDED),
         str(count.total() - sum(count[name] for name in DECIDED)),

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from report_case import LAST, make_context, metric, row
 
 from reprise.errors import UserError
-from reprise.report.papers.gso.tables import astray
+from reprise.report.papers.gso.tables import list_unstable
 from reprise.report.papers.palindromes import tables as palindromes
 from reprise.report.papers.shared.tables import checks
 from reprise.report.papers.shared.tables import perplexity as perplexities
@@ -157,13 +157,13 @@ def test_markdown_shows_words_as_they_stand(tmp_path, text, source):
     assert unescape(re.sub(r"<[^>]+>", "", shown)).count(text) == 4
 
 
-def test_a_fold_whose_loss_rises_far_after_its_best_epoch_went_astray(tmp_path):
+def test_a_fold_whose_loss_rises_far_after_its_best_epoch_became_unstable(tmp_path):
     def course(replica, losses):
         common = {"metric": "cross_entropy", "split": "valid", "axis": "epoch", "unit": "nats/token"}
         return [row("gso/t1-tanh-de", replica, x=i, value=y, **common) for i, y in enumerate(losses, 1)]
 
     tested = [metric("gso/t1-tanh-de", i, "cross_entropy", 1.0, "test", "nats/token") for i in range(2)]
     curves = [*course(0, [3.0, 1.0, 1.1, 2.7, 1.6]), *course(1, [3.0, 1.0, 0.9, 0.98])]
-    (only,) = astray(make_context(tmp_path, "gso", metrics=tested, curves=curves), "t1-tanh-de")
+    (only,) = list_unstable(make_context(tmp_path, "gso", metrics=tested, curves=curves), "t1-tanh-de")
     assert only.startswith("fold 0 in epoch 4,")
     assert only.endswith("epoch 2")

@@ -50,7 +50,7 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
     """
     groups = {title: [a for a in found if a.plotted] for title, found in groups.items()}
     groups = {title: found for title, found in groups.items() if found}
-    width, left, right = (372, 8, 116) if narrow else (960, 440, 128)
+    width, left, right = (372, 8, 116) if narrow else (960, 440, 150)
     step, above, top = (46, 28, 32) if narrow else (18, 0, 32)
     columns = 1 if narrow else 4
     below = 16 * math.ceil(len(_LEGEND) / columns) + 8

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from reprise.data.text.character_lines import LONG
-from reprise.report.papers.gso.tables import CHARACTER, TOKEN, astray, on_equal_folds
+from reprise.report.papers.gso.tables import CHARACTER, TOKEN, list_unstable, on_equal_folds
 from reprise.report.parts import style, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import plural, significant
@@ -21,7 +21,7 @@ _FIRST, _SECOND = LOOKS[:2]
 _KINDS = {"characters": _FIRST, "bigrams": _SECOND}
 _DRAWN = {"markersize": 4, "linewidth": 1.3}
 _BEST = {"color": style.BLACK, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none", "zorder": 5}
-_ASTRAY = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
+_UNSTABLE = {**style.DIVERGED_END, "color": style.BLACK, "linestyle": "none", "zorder": 6}
 _BAR = handle({"color": style.GREY, "marker": "|", "markersize": 9, "linestyle": "none"}, "bar: 95 % interval")
 _OPTIMUM = 2
 """The paper's best |m|/|h| for both kinds of token (section 4.2)."""
@@ -42,7 +42,7 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     points = pd.DataFrame({key: [context.setting(n, of) for n in names] for key, of in found.items()}, index=names)
     points["ratio"] = points.second / points.hidden
     points["n"] = [len(context.by_fold(name, TOKEN)) for name in names]
-    points["astray"] = [bool(astray(context, name)) for name in names]
+    points["unstable"] = [bool(list_unstable(context, name)) for name in names]
     if not points.n.sum():
         return style.absent(context, figure_id, names)
     figure, (left, right) = style.panels(3.2, 1, 2)
@@ -68,7 +68,7 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     left.set_ylabel("test loss")
     handles += [handle(style.DOTTED, f"best in the paper, about {_OPTIMUM}"), handle(_BEST, "best of ours")]
     handles += [_BAR, handle({**_FIRST, "linestyle": "none", "markerfacecolor": "white"}, "hollow: one fold")]
-    handles += [handle(_ASTRAY, "a fold became unstable")] if points.astray.any() else []
+    handles += [handle(_UNSTABLE, "a fold became unstable")] if points.unstable.any() else []
     _legend(figure, handles, context, names)
     return figure
 
@@ -135,7 +135,7 @@ def _line(
         style.estimate(axes, ratio, found, {"color": look["color"], "marker": look["marker"]})
     best = heights.idxmin()
     axes.plot(points.ratio[best], heights[best], **_BEST)
-    axes.plot(points.ratio[points.astray], heights[points.astray], **_ASTRAY)
+    axes.plot(points.ratio[points.unstable], heights[points.unstable], **_UNSTABLE)
 
 
 def _ratios(axes: Axes, points: pd.DataFrame) -> None:

@@ -39,11 +39,11 @@ def on_equal_folds(context: Context, names: Iterable[str], metric: str) -> pd.Da
     return losses if shared.empty else shared
 
 
-_ASTRAY = 1.1
+_UNSTABLE = 1.1
 """A model became unstable if its validation loss rises after the best epoch to so many times its lowest."""
 
 
-def astray(context: Context, name: str) -> list[str]:
+def list_unstable(context: Context, name: str) -> list[str]:
     """Of each fold whose loss rose far or stopped being finite: in which epoch, and which epoch's parameters count."""
     epochs, best = context.by_fold(name, "diverged_epoch", "train"), context.by_fold(name, "best_epoch", "valid")
     found = {
@@ -51,7 +51,7 @@ def astray(context: Context, name: str) -> list[str]:
     }
     for fold, losses in context.points(name, TOKEN, "valid").items():
         course = losses.dropna()
-        risen = course[(course.index > course.idxmin()) & (course > _ASTRAY * course.min())]
+        risen = course[(course.index > course.idxmin()) & (course > _UNSTABLE * course.min())]
         if len(risen) and fold not in found:
             rise = f"from {fixed(course.min(), 2)} to {fixed(risen.max(), 2)}"
             found[fold] = risen.index[0], f"validation loss {rise}, tested as of epoch {integer(course.idxmin())}"
@@ -89,7 +89,7 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
             f"folds, in nats per character, ± half of its {INTERVAL}."
         )
     notes += noted(context, names, rows)
-    where = {name: astray(context, name) for name in names}
+    where = {name: list_unstable(context, name) for name in names}
     notes += [f"Became unstable: {context.title(name)}, {'; '.join(folds)}." for name, folds in where.items() if folds]
     notes += words.of_which(words.AT_THE_END, context, words.best_at_the_end(context, names))
     columns = [
@@ -225,7 +225,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         "difference_reach": difference_reach(context, name, plain, CHARACTER, "test") if plain else None,
         "best_epoch": mean(context.values(name, "best_epoch", "valid")),
         "n": nats.n,
-        "diverged": len(astray(context, name)),
+        "diverged": len(list_unstable(context, name)),
         **picked(status, "run", "wanted", "absence"),
     }
 
