@@ -44,10 +44,10 @@ def render(project: Project, contexts: Mapping[str, Context], names: Collection[
 
     Raises `UserError` for an unknown name, before anything is written.
     """
-    there = entries(project.papers, project.root)
-    if unknown := [name for name in names if name not in there]:
-        raise UserError(f"no figure or table '{unknown[0]}'; {known(unknown[0], there)}")
-    chosen = [there[name] for name in names or there]
+    displays = entries(project.papers, project.root)
+    if unknown := [name for name in names if name not in displays]:
+        raise UserError(f"no figure or table '{unknown[0]}'; {known(unknown[0], displays)}")
+    chosen = [displays[name] for name in names or displays]
     folder = project.root / "results" / project.config.tier
     for paper in {entry.paper for entry in chosen}:
         _ = contexts[paper].runs  # read, so that a damaged record is refused

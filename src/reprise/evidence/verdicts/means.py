@@ -30,7 +30,7 @@ from reprise.units import is_ratio_scale
 
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
-    "folds": "paired by fold, with the variance of more degrees of freedom: its own or its family's (Nadeau and Bengio)",
+    "folds": "paired by fold; variance of the folds or of the family, by more degrees of freedom (Nadeau and Bengio)",
     "fold": "one fold, variance borrowed from its family",
     "exact": "counted, without chance",
     "unknown": "one replica each, of which no deviation is known",

@@ -134,8 +134,8 @@ def _equation(module: str, name: str = "") -> str:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in (*(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name), tree):
         lines = inspect.cleandoc(ast.get_docstring(node, clean=False) or "").splitlines()
-        if found := [line.strip() for line in lines if " = " in line and _FORMULA.match(line)]:
-            return "\n".join(found)
+        if formulas := [line.strip() for line in lines if " = " in line and _FORMULA.match(line)]:
+            return "\n".join(formulas)
     return ""
 
 

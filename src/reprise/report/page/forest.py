@@ -48,13 +48,13 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
     Returns:
         The text of an SVG.
     """
-    groups = {title: [a for a in found if a.plotted] for title, found in groups.items()}
-    groups = {title: found for title, found in groups.items() if found}
+    groups = {title: [a for a in answers if a.plotted] for title, answers in groups.items()}
+    groups = {title: answers for title, answers in groups.items() if answers}
     width, left, right = (372, 8, 116) if narrow else (960, 440, 150)
     step, above, top = (46, 28, 32) if narrow else (18, 0, 32)
     columns = 1 if narrow else 4
     below = 16 * math.ceil(len(_LEGEND) / columns) + 8
-    end = top + sum(20 + step * len(found) for found in groups.values()) + 6
+    end = top + sum(20 + step * len(answers) for answers in groups.values()) + 6
     height = end + below
     out = [
         f'<svg class="forest {"narrow" if narrow else "wide"}" xmlns="http://www.w3.org/2000/svg" '
@@ -77,10 +77,10 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
     out.append(f'<text class="soft" x="{x(0.5)}" y="10">as in the paper</text>')
     out.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{top - 10}">ours / paper</text>')
     y = top
-    for title, found in groups.items():
+    for title, answers in groups.items():
         y += 20
         out.append(f'<text class="head" x="2" y="{y - 6}">{escape(title)}</text>')
-        for answer in found:
+        for answer in answers:
             at = y + step / 2 + above / 2
             name = f"{answer.claim}{'*' if answer.decision.afterwards else ''}"
             label = escape(f"{name}  {answer.title}")

@@ -232,8 +232,8 @@ def _judged(tier: str, context: Context, answer: Answer) -> dict[str, Any] | Non
 
 def _settings(context: Context) -> list[tuple[str, ...]]:
     """List how near each setting is to the paper's numbers; none where only ours can be compared."""
-    found = distances(context.paper, context.runs)
-    return lines(found) if len(found) > 1 else []
+    ranked = distances(context.paper, context.runs)
+    return lines(ranked) if len(ranked) > 1 else []
 
 
 def _outcomes(tiers: Mapping[str, Context]) -> dict[str, str]:

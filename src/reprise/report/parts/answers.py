@@ -57,10 +57,10 @@ class Answer:
     @property
     def plotted(self) -> Estimated | None:
         """The weakest comparison with an effect in the paper; None where a margin or a rank test decides the claim."""
-        found = self.decision
-        if found is None or found.answer not in JUDGED or not is_sized(found):
+        decision = self.decision
+        if decision is None or decision.answer not in JUDGED or not is_sized(decision):
             return None
-        return None if any(isinstance(one, Ranks) for one in found.comparisons) else found.rated
+        return None if any(isinstance(one, Ranks) for one in decision.comparisons) else decision.rated
 
     @property
     def contradicted(self) -> bool:
@@ -93,19 +93,19 @@ def answers(tiers: Tiers) -> list[Answer]:
 def answer_of(paper: str, key: str, title: str, decisions: Mapping[str, Decision | None]) -> Answer:
     """Choose the tier that answers a claim: the fullest that judged it, else the fullest that has its data."""
     order = list(decisions)
-    said = [one.answer if one else None for one in decisions.values()]
-    judged = [tier for tier, answer in zip(order, said, strict=True) if answer in JUDGED]
-    possible = [tier for tier, answer in zip(order, said, strict=True) if answer != NO_DATA]
+    stated = [one.answer if one else None for one in decisions.values()]
+    judged = [tier for tier, answer in zip(order, stated, strict=True) if answer in JUDGED]
+    possible = [tier for tier, answer in zip(order, stated, strict=True) if answer != NO_DATA]
     tier = [*judged, *possible, *order][0]
     lesser = tuple(filter(None, (decisions[other] for other in order[order.index(tier) + 1 :])))
     return Answer(paper, key, title, tier, decisions[tier], lesser)
 
 
-def tally(found: Iterable[Answer]) -> Counter[str]:
+def tally(every: Iterable[Answer]) -> Counter[str]:
     """Count the answers."""
-    return Counter(answer.answer for answer in found)
+    return Counter(answer.answer for answer in every)
 
 
-def of_paper(found: Sequence[Answer], paper: str) -> list[Answer]:
+def of_paper(every: Sequence[Answer], paper: str) -> list[Answer]:
     """Choose the answers of one paper."""
-    return [answer for answer in found if answer.paper == paper]
+    return [answer for answer in every if answer.paper == paper]

@@ -141,8 +141,8 @@ class Context:
         if resolved := self.resolved(experiment):
             return resolved.config[section]["options"].get(option)
         stated = getattr(self.entry(experiment), section)
-        found = stated.settings.get(option) if stated else None
-        return found.value if found else None
+        choice = stated.settings.get(option) if stated else None
+        return choice.value if choice else None
 
     @cached_property
     def runs(self) -> dict[str, Runs]:
@@ -213,13 +213,13 @@ class Context:
 
     def reported(self, experiment: str, metric: str, split: str) -> Reported | None:
         """What the paper gives for this number; its value is None where the paper says that there is none."""
-        there = (e for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
-        return next(there, None)
+        matching = (e for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
+        return next(matching, None)
 
     def printed(self, experiment: str, metric: str, split: str) -> float | None:
         """The paper's number; None where it gives none."""
-        found = self.reported(experiment, metric, split)
-        return None if found is None or found.value is None else float(found.value)
+        reported = self.reported(experiment, metric, split)
+        return None if reported is None or reported.value is None else float(reported.value)
 
     def unit(self, metric: str, split: str) -> str:
         """Return the unit of a metric in our records; "" where none has it."""
@@ -257,9 +257,9 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     for name, dataset in datasets.items():
         if project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACES:  # the raw text takes the place of Mikolov's
             datasets[name] = dataset.model_copy(update={"title": _LDC_TITLE, "prepare": "ldc_wsj"})
-    found: dict[str, Context] = {}
+    contexts: dict[str, Context] = {}
     for name, paper in project.papers.items():
-        found[name] = Context(
+        contexts[name] = Context(
             project=project,
             tier=tier,
             paper_id=name,
@@ -268,9 +268,9 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
             datasets=datasets,
             claims=claims.get(name, {}),
             in_full=in_full.get(name, {}),
-            papers=found,
+            papers=contexts,
         )
-    return found
+    return contexts
 
 
 def every_tier(project: Project) -> dict[str, dict[str, Context]]:

@@ -78,35 +78,35 @@ def name_of(metric: str, split: str) -> str:
     "<metric>@<step>" is a point of a curve, "<metric>@epoch=<epoch>" one on another axis than the step's.
     """
     metric, _, place = metric.partition("@")
-    found = _name(metric, split)
+    name = _name(metric, split)
     axis, _, x = place.rpartition("=")
-    return f"{found} at {axis or 'step'} {float(x):,.12g}" if place else found
+    return f"{name} at {axis or 'step'} {float(x):,.12g}" if place else name
 
 
 def _name(metric: str, split: str) -> str:
     of = split_words(split)
     if metric == "longest_step":
         return _LONGEST.get(split, f"longest step, {of}")
-    if found := _AGREEING.fullmatch(metric):
-        named = [found[part] for part in ("feature", "kind") if found[part] != "all"]
-        span = f"{found['span'].replace('-', ' to ')} token{'' if found['span'] == '1' else 's'}"
-        distance = "at any distance" if found["span"] == "all" else f"at a distance of {span}"
+    if match := _AGREEING.fullmatch(metric):
+        named = [match[part] for part in ("feature", "kind") if match[part] != "all"]
+        span = f"{match['span'].replace('-', ' to ')} token{'' if match['span'] == '1' else 's'}"
+        distance = "at any distance" if match["span"] == "all" else f"at a distance of {span}"
         return f"{_METRICS['agreement'].format(split=of)} {', '.join([distance, *named])}"
-    if found := _STORED.fullmatch(metric):
-        part = f"1/{2 ** int(found['times'])} of the" if found["times"] else "the"
-        return f"number of different {found['n']}-grams in {part} {of} text"
-    if found := _MARK.fullmatch(metric):
-        mark = found["mark"]
+    if match := _STORED.fullmatch(metric):
+        part = f"1/{2 ** int(match['times'])} of the" if match["times"] else "the"
+        return f"number of different {match['n']}-grams in {part} {of} text"
+    if match := _MARK.fullmatch(metric):
+        mark = match["mark"]
         return f"{of} loss at the start" if mark == "0" else f"{of} loss at the tables' step no. {mark}"
-    if found := _DISTINCT.fullmatch(metric):
-        return f"share of different sequences of {found['n']} words in {of}"
-    if found := _ORDER.fullmatch(metric):
+    if match := _DISTINCT.fullmatch(metric):
+        return f"share of different sequences of {match['n']} words in {of}"
+    if match := _ORDER.fullmatch(metric):
         if split == "phrases":
-            return f"ln P of “{found['metric'].replace('_', ' ')}” for n = {found['n']}"
-        return f"{_name(found['metric'], split)}, n = {found['n']}"
-    if found := _DISTANT.fullmatch(metric):
-        if found["metric"] == "log10_jacobian":
-            return f"log10 of the Jacobian's norm over {found['distance']} words {_JACOBIAN.get(split, of)}"
-        return f"{_name(found['metric'], split)} over {found['distance']} words"
+            return f"ln P of “{match['metric'].replace('_', ' ')}” for n = {match['n']}"
+        return f"{_name(match['metric'], split)}, n = {match['n']}"
+    if match := _DISTANT.fullmatch(metric):
+        if match["metric"] == "log10_jacobian":
+            return f"log10 of the Jacobian's norm over {match['distance']} words {_JACOBIAN.get(split, of)}"
+        return f"{_name(match['metric'], split)} over {match['distance']} words"
     where = f"after {of}" if split in PROMPTS else f"in {of}"
     return _METRICS.get(metric, f"{{split}} {plain(metric)}").format(split=of, where=where).strip()

@@ -45,9 +45,9 @@ def _name(option: str) -> str:
 def _words(option: str, now: Scalar, before: Scalar) -> str:
     """Counts before what is counted, values after what has them."""
     one, several = COUNTED.get(option, ("", ""))
-    said = f"{_shown(now)} {one if now == 1 else several}" if several else f"{_name(option)} {_shown(now)}"
+    words = f"{_shown(now)} {one if now == 1 else several}" if several else f"{_name(option)} {_shown(now)}"
     most = "at most " if option.startswith("max_") else ""
-    return f"{most}{said} (paper: {_shown(before)})"
+    return f"{most}{words} (paper: {_shown(before)})"
 
 
 def _shown(value: Scalar) -> str:

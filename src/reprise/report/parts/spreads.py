@@ -92,8 +92,8 @@ def difference_reach(context: Context, name: str, other: str, metric: str, split
     if not {name, other} <= context.runs.keys():
         return None
     terms = (Term(one, (metric, split)) for one in (name, other))
-    found = measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.table)
-    return _reach(found) if found else None
+    difference = measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.table)
+    return _reach(difference) if difference else None
 
 
 def noted(
@@ -120,7 +120,7 @@ def noted(
     return [" ".join(lines)]
 
 
-def beside(key: str, what: str) -> str:
+def name_column(key: str, what: str) -> str:
     """Name the column beside that of a mean: "nats_low" of "nats", but "valid_low" of "valid_mean"."""
     return key.removesuffix("mean") + what if key.endswith("mean") else f"{key}_{what}"
 
@@ -143,23 +143,23 @@ def _measured(name: str, quantity: Quantity, table: Table) -> Measured:
     plain = Measured(mean(values, log), len(values), deviation(np.log(values) if log else values), log=log)
     if plain.mean is None or plain.mean == math.inf:
         return plain
-    found = measure(Contrast(((1.0, Term(name, quantity)),), log=log), table)
-    if plain.n == 1 and (found.borrowed or found.unknown):
-        return replace(plain, single="one fold" if found.method == "folds" else "one seed")
-    if found.estimate.error is None or not found.variances:
+    estimated = measure(Contrast(((1.0, Term(name, quantity)),), log=log), table)
+    if plain.n == 1 and (estimated.borrowed or estimated.unknown):
+        return replace(plain, single="one fold" if estimated.method == "folds" else "one seed")
+    if estimated.estimate.error is None or not estimated.variances:
         return plain
-    ends = found.estimate.interval(LEVEL)
+    ends = estimated.estimate.interval(LEVEL)
     return replace(
         plain,
-        deviation=_steady(math.sqrt(found.variances[0])),
-        freedom=_steady(found.estimate.freedom),
+        deviation=_steady(math.sqrt(estimated.variances[0])),
+        freedom=_steady(estimated.estimate.freedom),
         interval=tuple(_steady(math.exp(end) if log else end) for end in ends),
     )
 
 
-def _reach(found: Found) -> float | None:
-    bounds = found.estimate.interval(LEVEL)
-    return None if bounds is None else _steady(bounds[1] - found.estimate.value)
+def _reach(measurement: Found) -> float | None:
+    bounds = measurement.estimate.interval(LEVEL)
+    return None if bounds is None else _steady(bounds[1] - measurement.estimate.value)
 
 
 def _steady(value: float) -> float:

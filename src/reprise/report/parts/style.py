@@ -109,17 +109,17 @@ def empty(title: str, words: str) -> Figure:
     return figure
 
 
-def estimate(axes: Axes, x: float, found: Measured, look: Mapping[str, Any], across: bool = False) -> None:
+def estimate(axes: Axes, x: float, measured: Measured, look: Mapping[str, Any], across: bool = False) -> None:
     """A mean with its 95 % interval at `x`; hollow where it is of a single replica. `across`: `x` is the height."""
-    if found.mean is None:
+    if measured.mean is None:
         return
-    face = "white" if found.n == 1 else look["color"]
+    face = "white" if measured.n == 1 else look["color"]
     drawn = {"capsize": 2, "elinewidth": 0.9, "markersize": 4.5, "zorder": 4}
     drawn |= {**look, "linestyle": "none", "markerfacecolor": face}
-    low, high = found.interval or (found.mean, found.mean)
-    ends = [[found.mean - low], [high - found.mean]] if low < high else None
+    low, high = measured.interval or (measured.mean, measured.mean)
+    ends = [[measured.mean - low], [high - measured.mean]] if low < high else None
     bar = {"xerr" if across else "yerr": ends}
-    axes.errorbar(*([found.mean], [x]) if across else ([x], [found.mean]), **bar, **drawn)
+    axes.errorbar(*([measured.mean], [x]) if across else ([x], [measured.mean]), **bar, **drawn)
 
 
 def course(
@@ -152,8 +152,8 @@ def note(axes: Axes, text: str) -> None:
 
 def not_all(status: Status) -> list[str]:
     """How many replicas ran where some are missing, and how many diverged."""
-    said = [f"{status.run} of {status.wanted} run"] if status.missing else []
-    return said + ([f"{status.diverged} diverged"] if status.diverged else [])
+    counts = [f"{status.run} of {status.wanted} run"] if status.missing else []
+    return counts + ([f"{status.diverged} diverged"] if status.diverged else [])
 
 
 def handle(look: Mapping[str, Any], label: str) -> Line2D:

@@ -109,7 +109,7 @@ def _cell(text: str, code: bool = False) -> str:
 
 def as_written(text: str) -> str:
     """A text that Markdown shows as it stands: "<unk>" is no tag there, and "4*V*H" has no letters in italics."""
-    return _MARKUP.sub(lambda found: "".join(f"\\{mark}" for mark in found[0]), text)
+    return _MARKUP.sub(lambda marks: "".join(f"\\{mark}" for mark in marks[0]), text)
 
 
 def write(table: Table, stem: Path, title: str, caption: str) -> list[Path]:

@@ -30,15 +30,15 @@ def of_experiments(context: Context, names: Iterable[str], about: Collection[str
     `about`: patterns of "<metric> <split>" (a point of a curve is "<metric>@<x> <split>"); claims about other metrics
     of the experiments are left out. `only`: these claims alone.
     """
-    found: dict[str, dict[str, None]] = {}
+    keys: dict[str, dict[str, None]] = {}
     for name in names:
         base, _, suffix = name.partition("@")
         for key, claim in in_order(context):
             judged = claim.alternatives.get(suffix) if suffix else claim
             wanted = judged and base in judged.experiments and (key in only or not only)
             if wanted and _is_about(context.paper.claims[key], base, about):
-                found.setdefault(judged.answer, {})[key] = None
-    return "; ".join(f"{verdict}: {', '.join(found[verdict])}" for verdict in ANSWERS if verdict in found)
+                keys.setdefault(judged.answer, {})[key] = None
+    return "; ".join(f"{verdict}: {', '.join(keys[verdict])}" for verdict in ANSWERS if verdict in keys)
 
 
 def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
@@ -48,23 +48,23 @@ def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
     return any(fnmatchcase(quantity, pattern) for quantity in asked for pattern in about) or not (terms or not about)
 
 
-def beside(context: Context, table: Table, about: About, only: Collection[str] = ()) -> Table:
+def add_claims(context: Context, table: Table, about: About, only: Collection[str] = ()) -> Table:
     """The table with a last column of the claims that a row is about: they rest on its experiment and its metrics.
 
     A row names one experiment, or has a tuple of several; "<paper>/<experiment>" is one of another paper. `only`: these
     claims alone. The table as it is where no claim is about a row.
     """
-    said, under = [], False
+    claims, under = [], False
     for row in table.rows.to_dict("records"):
         names = row["experiment"] if isinstance(row["experiment"], tuple) else (row["experiment"],)
-        there = context.papers.get(names[0].rpartition("/")[0], context)
-        said.append(of_experiments(there, [name.rpartition("/")[2] for name in names], about(row), only))
-        under |= bool(said[-1]) and any("@" in name for name in names)
-    if not any(said):
+        owner = context.papers.get(names[0].rpartition("/")[0], context)
+        claims.append(of_experiments(owner, [name.rpartition("/")[2] for name in names], about(row), only))
+        under |= bool(claims[-1]) and any("@" in name for name in names)
+    if not any(claims):
         return table
     columns = [*table.columns, Column("Claims", lambda row: row["claims"] or NONE, words=True)]
     notes = [*table.notes, _UNDER] if under else table.notes
-    return replace(table, columns=columns, rows=table.rows.assign(claims=said), notes=notes)
+    return replace(table, columns=columns, rows=table.rows.assign(claims=claims), notes=notes)
 
 
 def was_judged(alternative: Alternative) -> bool:
@@ -90,19 +90,21 @@ def turns(entries: Iterable[tuple[str, Alternative]]) -> str:
     but were not to be trained under the alternative ("not looked at"). Claims that the alternative cannot touch, since
     nothing they compare depends on it, have "the same numbers".
     """
-    found: dict[tuple[int, str], list[str]] = {}
+    keys: dict[tuple[int, str], list[str]] = {}
     for key, entry in entries:
         if not is_looked_at(entry):
-            said = 3, "not looked at"
+            outcome = 3, "not looked at"
         elif not was_judged(entry):
-            said = 2, entry.answer
+            outcome = 2, entry.answer
         elif entry.flips:
             decided = f"{entry.before} → {entry.answer}" if entry.answer in {AGREES, DISAGREES} else ""
-            said = 0, (decided or f"{'same' if entry.holds else 'other'} side") + part_of(entry)
+            outcome = 0, (decided or f"{'same' if entry.holds else 'other'} side") + part_of(entry)
         else:
-            said = 1, f"no change{part_of(entry)}" + (" (the same numbers)" if entry.same else "")
-        found.setdefault(said, []).append(key)
-    return "; ".join(f"{', '.join(found[said])}: {said[1]}" for said in sorted(found, key=lambda said: said[0]))
+            outcome = 1, f"no change{part_of(entry)}" + (" (the same numbers)" if entry.same else "")
+        keys.setdefault(outcome, []).append(key)
+    return "; ".join(
+        f"{', '.join(keys[outcome])}: {outcome[1]}" for outcome in sorted(keys, key=lambda outcome: outcome[0])
+    )
 
 
 @dataclass(frozen=True)
@@ -137,19 +139,21 @@ class Outcome:
         if self.trains and not self.status.run:
             return self.status.absence
         trained = f"{self.status.run} of {self.status.wanted} replicas trained" if self.status.missing else "trained"
-        said = turns(self.turned.items()) or (f"no claim changes (of {', '.join(self.judged)})" if self.judged else "")
-        return f"{trained if self.trains else 'from the same records'}: {said or 'no claim judged'}"
+        changes = turns(self.turned.items()) or (
+            f"no claim changes (of {', '.join(self.judged)})" if self.judged else ""
+        )
+        return f"{trained if self.trains else 'from the same records'}: {changes or 'no claim judged'}"
 
 
 def outcomes(context: Context) -> list[Outcome]:
     """Collect every alternative of the paper's assumptions, in the order of its file."""
-    found = []
+    made = []
     for assumption, alternative, choice in context.paper.choices():
         suffix = f"{assumption}={alternative}"
         status = context.total(f"{name}@{suffix}" for name in choice.experiments)
         claims = {k: c.alternatives[suffix] for k, c in in_order(context) if suffix in c.alternatives}
-        found.append(Outcome(suffix, status, claims, trains=not choice.metrics))
-    return found
+        made.append(Outcome(suffix, status, claims, trains=not choice.metrics))
+    return made
 
 
 def setting_words(paper: Paper, suffix: str) -> str:
@@ -159,7 +163,7 @@ def setting_words(paper: Paper, suffix: str) -> str:
     return entry.alternatives[alternative].words or f"{entry.title}: {alternative.replace('-', ' ')}"
 
 
-def rule(claim: Claim, found: Decision | None) -> list[tuple[str, str]]:
+def rule(claim: Claim, decision: Decision | None) -> list[tuple[str, str]]:
     """List what decides a claim, by name: its kind, bound or margin, method, criterion, and what was set afterwards."""
     kind = claim.kind or ("identity" if claim.checks else "")
     bound = ""
@@ -178,8 +182,8 @@ def rule(claim: Claim, found: Decision | None) -> list[tuple[str, str]]:
         "Kind": kind,
         "Bound": bound,
         "Margin": margin,
-        "Method": (found.method if found else None) or "",
-        "Answer by Welch's test": (found.welch if found else None) or "",
+        "Method": (decision.method if decision else None) or "",
+        "Answer by Welch's test": (decision.welch if decision else None) or "",
         "Criterion": claim.criterion or "",
         "Set when the numbers were known (*)": claim.afterwards or "",
         "The paper contradicts itself": claim.contradicted_by or "",

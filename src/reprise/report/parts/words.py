@@ -78,7 +78,7 @@ def reductions(context: Context, names: Sequence[str]) -> list[str]:
     """A sentence for each way in which models are changed, with these models; without them where all are alike."""
     groups = by_reduction((context, name) for name in names)
     named = {c: "; ".join(t) if len(t) <= _NAMED else plural(len(t), "model") for c, t in groups.items() if c}
-    return [f"Reduced run{f' of {titles}' if len(groups) > 1 else ''}: {said}." for said, titles in named.items()]
+    return [f"Reduced run{f' of {titles}' if len(groups) > 1 else ''}: {changed}." for changed, titles in named.items()]
 
 
 AT_THE_END = "Best at the last epoch, so more might be better"
@@ -90,7 +90,7 @@ def best_at_the_end(context: Context, names: Iterable[str]) -> dict[str, int]:
     return {name: int((context.by_fold(name, "best_epoch", "valid") == last[name]).sum()) for name in last}
 
 
-def of_which(said: str, context: Context, concerned: Mapping[str, int]) -> list[str]:
+def of_which(statement: str, context: Context, concerned: Mapping[str, int]) -> list[str]:
     """The sentence on the models of which so many replicas are concerned; the count stands where there are several."""
     n = {name: context.status(name).finished for name in concerned}
     titles = [
@@ -98,7 +98,7 @@ def of_which(said: str, context: Context, concerned: Mapping[str, int]) -> list[
         for name, count in concerned.items()
         if count
     ]
-    return [f"{said}: {'; '.join(titles)}."] if titles else []
+    return [f"{statement}: {'; '.join(titles)}."] if titles else []
 
 
 def corpora(context: Context, names: Iterable[str]) -> list[str]:
@@ -109,8 +109,8 @@ def corpora(context: Context, names: Iterable[str]) -> list[str]:
             texts = context.datasets[used].title, context.datasets[context.entry(name).data.dataset].title
             groups.setdefault(texts, []).append(context.title(name))
     who = ["All models" if len(titles) == len(names) > 1 else "; ".join(titles) for titles in groups.values()]
-    said = zip(who, groups, strict=True)
-    return [f"{titles}: trained on “{used}”; the paper used “{stated}”." for titles, (used, stated) in said]
+    pairs = zip(who, groups, strict=True)
+    return [f"{titles}: trained on “{used}”; the paper used “{stated}”." for titles, (used, stated) in pairs]
 
 
 def corpus(context: Context, name: str) -> str:

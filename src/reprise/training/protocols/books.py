@@ -79,7 +79,7 @@ class CharacterWindows(Steps):
             self.losses[self.step] = round(loss, 6)
         if self.step % self.options["sample_every"] == 0:
             metrics, samples = self.texts.while_training(self.readable(), self.step)
-            # A step that becomes unstable shows in the texts before it shows in a loss: no record holds what is no number.
+            # What becomes unstable shows in texts before it shows in a loss: no record holds what is no number.
             self.measures += [(self.step, m) for m in metrics if math.isfinite(m["value"])]
             self.samples += samples
         return f"loss {loss:.4f} nats/character"

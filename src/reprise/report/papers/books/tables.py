@@ -97,7 +97,9 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
         Column("Within two SDs", lambda row: cells.yes_or_no(row["within"])),
         cells.REPLICAS,
     ]
-    return verdicts.beside(context, Table(columns, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",))
+    return verdicts.add_claims(
+        context, Table(columns, rows, notes), lambda row: (f"cross_entropy_mark_{row['mark']} *",)
+    )
 
 
 def _original(row: Row) -> str:
@@ -110,7 +112,9 @@ def _within(rows: pd.DataFrame) -> list[str]:
     judged = rows[rows.within.notna()]
     if judged.empty:
         return []
-    books = [f"{sum(found)} of {len(found)} of {title}" for title, found in judged.groupby("title", sort=False).within]
+    books = [
+        f"{sum(within)} of {len(within)} of {title}" for title, within in judged.groupby("title", sort=False).within
+    ]
     far = judged.loc[judged.gap_in_std.abs().astype(float).idxmax()]
     return [
         f"{sum(judged.within)} of {len(judged)} mean losses are within two SDs of the original's "
@@ -158,8 +162,8 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         rows += [_at_the_end(context, name, decoder, steps - 1, final) for decoder in ("sample", "argmax")]
         rows.append(_at_the_end(context, name, "book", None, final))
         texts = f"{context.setting(name, 'training.samples')} texts of each replica"
-        beside = f", the original of {integer(originals[0]['of'])} of its author's log" if originals else ""
-        notes.append(f"{context.title(name)}: a row of ours is of {texts}{beside}.")
+        source = f", the original of {integer(originals[0]['of'])} of its author's log" if originals else ""
+        notes.append(f"{context.title(name)}: a row of ours is of {texts}{source}.")
     frame = pd.DataFrame(rows)
     columns = [
         _BOOK,
@@ -169,7 +173,7 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         *(Column(title, _stops if measure == _STOPS else _share(measure)) for measure, title in _MEASURES.items()),
     ]
     table = Table(columns, frame, [*notes, *noted(context, context.cited_by(table_id), frame, shares=True)])
-    return verdicts.beside(context, table, lambda row: [f"{m}{row['point']} {row['split']}" for m in _MEASURES])
+    return verdicts.add_claims(context, table, lambda row: [f"{m}{row['point']} {row['split']}" for m in _MEASURES])
 
 
 def _at(curves: Callable[[str, str], pd.DataFrame], measure: str, step: int, run: str) -> Any:
@@ -181,14 +185,14 @@ def _at(curves: Callable[[str, str], pd.DataFrame], measure: str, step: int, run
 def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]:
     """A row a step of the author's log; none where this tier trains on another text."""
     rows, logged = [], _of_book(context, _LOGGED, name)
-    for step, found in logged.groupby("step"):
-        texts = (found.prompt + found.text).tolist()
+    for step, written in logged.groupby("step"):
+        texts = (written.prompt + written.text).tolist()
         counted = {m: (value, n) for m, value, n in text_measures.measure(texts, text_measures.Words(""))}
         values = {m: Measured(value, 1) for m, (value, _) in counted.items()}
         share = context.printed(name, "words_in_book", "sample") if step == logged.step.max() else None
         values["words_in_book"] = Measured(share, 1)
         row = _measured(context, name, "original, sampled", int(step), length, values)
-        rows.append(row | {"stops": counted[_STOPS][1] if _STOPS in counted else 0, "of": len(found)})
+        rows.append(row | {"stops": counted[_STOPS][1] if _STOPS in counted else 0, "of": len(written)})
     return rows
 
 
@@ -199,11 +203,11 @@ def _at_the_end(context: Context, name: str, split: str, step: int | None, lengt
 
 
 def _measured(
-    context: Context, name: str, texts: str, step: int | None, length: int, found: Mapping[str, Measured]
+    context: Context, name: str, texts: str, step: int | None, length: int, means: Mapping[str, Measured]
 ) -> dict[str, Any]:
     row = {"experiment": name, "title": context.title(name), "texts": texts, "step": step, "length": length}
     for measure in _MEASURES:
-        row |= cells.values(found.get(measure, Measured(None, 0)), measure)
+        row |= cells.values(means.get(measure, Measured(None, 0)), measure)
     return row | {"split": "", "point": ""}
 
 
@@ -222,8 +226,8 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
     columns = [text("Quantity", "quantity"), *(Column(context.title(name), _show(name)) for name in names)]
     frame = pd.DataFrame(rows)
     table = Table(columns, frame, noted(context, names, frame, shares=True))
-    beside = verdicts.beside(context, table, lambda row: (f"{row['metric']} {row['split']}",))
-    return replace(beside, rows=beside.rows.drop(columns="experiment"))
+    with_claims = verdicts.add_claims(context, table, lambda row: (f"{row['metric']} {row['split']}",))
+    return replace(with_claims, rows=with_claims.rows.drop(columns="experiment"))
 
 
 def _show(name: str) -> Any:
@@ -267,8 +271,8 @@ def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     for step in sorted({0, *table_steps(context, name), *original.index}):
         row: dict[str, Any] = {"experiment": name, "step": step, "original": "", "printed": ""}
         if step in original.index:
-            found = original.loc[step]
-            row |= {"original": f"{found.prompt}{BAR}{found.logged}", "printed": found.printed}
+            logged = original.loc[step]
+            row |= {"original": f"{logged.prompt}{BAR}{logged.logged}", "printed": logged.printed}
         for decoder in ("sample", "argmax"):
             sample = ours.get((step, decoder))
             row[decoder] = f"{sample['prompt']}{BAR}{sample['text']}" if sample else ""
@@ -289,9 +293,9 @@ def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     ours = [s for s in context.samples(name) if s["kind"] != "start"]
     rows = []
     for kind in dict.fromkeys([*original.kind, *(s["kind"] for s in ours)]):
-        for found in original[original.kind == kind].itertuples():
-            whose = f"original, sampled (log, step {integer(found.logged_step)})"
-            rows.append((kind, found.prompt, whose, found.logged, found.printed))
+        for logged in original[original.kind == kind].itertuples():
+            whose = f"original, sampled (log, step {integer(logged.logged_step)})"
+            rows.append((kind, logged.prompt, whose, logged.logged, logged.printed))
         for sample in (s for s in ours if s["kind"] == kind):
             rows.append((kind, sample["prompt"], f"ours, {_TEXTS[sample['decoder']]}", sample["text"], ""))
     columns = [

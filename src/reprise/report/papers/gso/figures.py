@@ -38,8 +38,8 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     stopped being finite.
     """
     names = context.cited_by(figure_id)
-    found = {"tokens": "data.tokens", "second": "model.second_order_size", "hidden": "model.hidden_size"}
-    points = pd.DataFrame({key: [context.setting(n, of) for n in names] for key, of in found.items()}, index=names)
+    settings = {"tokens": "data.tokens", "second": "model.second_order_size", "hidden": "model.hidden_size"}
+    points = pd.DataFrame({key: [context.setting(n, of) for n in names] for key, of in settings.items()}, index=names)
     points["ratio"] = points.second / points.hidden
     points["n"] = [len(context.by_fold(name, TOKEN)) for name in names]
     points["unstable"] = [bool(list_unstable(context, name)) for name in names]
@@ -49,16 +49,16 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     handles = []
     for kind, look in _KINDS.items():
         cited = points[points.tokens == kind].sort_values("ratio")
-        there = cited[cited.n > 0]
-        if there.empty:
+        run = cited[cited.n > 0]
+        if run.empty:
             continue
-        losses = on_equal_folds(context, there.index, CHARACTER)
+        losses = on_equal_folds(context, run.index, CHARACTER)
         best = losses.mean(axis=1).idxmin()
-        reaches = {name: _reach(measured(context, name, CHARACTER, "test")) for name in there.index}
-        _line(left, there, losses, reaches, look)
-        reaches = {name: difference_reach(context, name, best, CHARACTER, "test") for name in there.index}
-        _line(right, there, losses - losses.loc[best], reaches | {best: None}, look)
-        part = [] if len(there) == len(cited) else [f"{len(there)} of {plural(len(cited), 'ratio')} run"]
+        reaches = {name: _reach(measured(context, name, CHARACTER, "test")) for name in run.index}
+        _line(left, run, losses, reaches, look)
+        reaches = {name: difference_reach(context, name, best, CHARACTER, "test") for name in run.index}
+        _line(right, run, losses - losses.loc[best], reaches | {best: None}, look)
+        part = [] if len(run) == len(cited) else [f"{len(run)} of {plural(len(cited), 'ratio')} run"]
         part += ["1 fold"] if losses.notna().sum(axis=1).max() == 1 else []
         handles.append(handle({**look, **_DRAWN}, f"{kind} ({'; '.join(part)})" if part else kind))
     for axes, title in ((left, "nats per character"), (right, "above the best ratio, nats per character")):
@@ -80,17 +80,17 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     with fewer than 30 characters have no loss.
     """
     (name,) = context.cited_by(figure_id)
-    found = {}
+    losses_by_name = {}
     for kind, (suffix, _) in _SUFFIXES.items():
         losses, counts = (context.points(name, f"{metric}{suffix}", "test") for metric in ("cross_entropy", "count"))
-        found[kind] = losses, counts.fillna(0)  # a position that a fold has not counts 0 there
-    if all(counts.empty for _, counts in found.values()):
+        losses_by_name[kind] = losses, counts.fillna(0)  # a position that a fold has not counts 0 there
+    if all(counts.empty for _, counts in losses_by_name.values()):
         status = context.status(name)
         return style.empty(context.display(figure_id).title, "diverged" if status.run else status.absence)
     figure, (above, below) = style.panels(4.2, 2, 1, sharex=True, height_ratios=[2, 1])
     handles = []
     for kind, (_, look) in _SUFFIXES.items():
-        losses, counts = found[kind]
+        losses, counts = losses_by_name[kind]
         total = counts.sum(axis=1)
         losses, shown = losses[total >= _LEAST], total >= _LEAST
         if losses.shape[1] > 1:
@@ -98,7 +98,7 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
         above.plot(((losses * counts).sum(axis=1) / total)[shown], **look, **_DRAWN)
         below.plot(total, **look, **_DRAWN)
         handles.append(handle({**look, **_DRAWN}, kind))
-    letters = found["letters"][1].sum(axis=1)
+    letters = losses_by_name["letters"][1].sum(axis=1)
     if share := letters[letters.index > LONG].sum() / letters.sum():
         for axes in (above, below):
             axes.axvline(LONG + 0.5, **style.DOTTED)
@@ -109,11 +109,11 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     above.set_ylabel("test loss (nats per character)")
     below.set(yscale="log", ylabel="characters")
     # Every power of ten from 1 on, and room above the highest.
-    below.set_ylim(0.7, 2.5 * max(counts.sum(axis=1).max() for _, counts in found.values() if len(counts)))
+    below.set_ylim(0.7, 2.5 * max(counts.sum(axis=1).max() for _, counts in losses_by_name.values() if len(counts)))
     below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     below.yaxis.set_minor_locator(NullLocator())
     below.set_xlabel("position in the word, 1 for its first letter; a space is one after the last")
-    if (folds := found["letters"][0].shape[1]) > 1:
+    if (folds := losses_by_name["letters"][0].shape[1]) > 1:
         handles.append(handle(style.ONE_OF_OURS | {"color": style.GREY}, f"one of {folds} folds"))
     _legend(figure, handles, context, [name])
     return figure
@@ -131,8 +131,8 @@ def _line(
     for name, ratio in points.ratio.items():
         reach = reaches[name] or 0.0
         ends = heights[name] - reach, heights[name] + reach
-        found = Measured(heights[name], int(losses.loc[name].notna().sum()), interval=ends)
-        style.estimate(axes, ratio, found, {"color": look["color"], "marker": look["marker"]})
+        mean = Measured(heights[name], int(losses.loc[name].notna().sum()), interval=ends)
+        style.estimate(axes, ratio, mean, {"color": look["color"], "marker": look["marker"]})
     best = heights.idxmin()
     axes.plot(points.ratio[best], heights[best], **_BEST)
     axes.plot(points.ratio[points.unstable], heights[points.unstable], **_UNSTABLE)
@@ -147,7 +147,7 @@ def _ratios(axes: Axes, points: pd.DataFrame) -> None:
 
 
 def _legend(figure: Figure, handles: list[Line2D], context: Context, names: list[str]) -> None:
-    said = [style.OTHER_CORPUS] if any(context.replaced_dataset(name) for name in names) else []
+    remarks = [style.OTHER_CORPUS] if any(context.replaced_dataset(name) for name in names) else []
     if still := sum(map(bool, words.best_at_the_end(context, names).values())):
-        said.append(f"best at the last epoch, so more might be better: {still} of {plural(len(names), 'model')}")
-    legend(figure, handles, min(4, len(handles)), title="; ".join(said) or None)
+        remarks.append(f"best at the last epoch, so more might be better: {still} of {plural(len(names), 'model')}")
+    legend(figure, handles, min(4, len(handles)), title="; ".join(remarks) or None)

@@ -46,30 +46,30 @@ _UNSTABLE = 1.1
 def list_unstable(context: Context, name: str) -> list[str]:
     """Of each fold whose loss rose far or stopped being finite: in which epoch, and which epoch's parameters count."""
     epochs, best = context.by_fold(name, "diverged_epoch", "train"), context.by_fold(name, "best_epoch", "valid")
-    found = {
+    unstable = {
         fold: (epoch, f"no finite loss, tested as of epoch {integer(best[fold])}") for fold, epoch in epochs.items()
     }
     for fold, losses in context.points(name, TOKEN, "valid").items():
         course = losses.dropna()
         risen = course[(course.index > course.idxmin()) & (course > _UNSTABLE * course.min())]
-        if len(risen) and fold not in found:
+        if len(risen) and fold not in unstable:
             rise = f"from {fixed(course.min(), 2)} to {fixed(risen.max(), 2)}"
-            found[fold] = risen.index[0], f"validation loss {rise}, tested as of epoch {integer(course.idxmin())}"
+            unstable[fold] = risen.index[0], f"validation loss {rise}, tested as of epoch {integer(course.idxmin())}"
     courses = context.points(name, TOKEN, "valid", status="diverged")
     for fold in (replica.number for replica in context.replicas(name, "diverged")):
-        found[fold] = (courses[fold].last_valid_index() + 1 if fold in courses else 1, "without a number")
-    return [f"fold {fold} in epoch {integer(epoch)}, {what}" for fold, (epoch, what) in sorted(found.items())]
+        unstable[fold] = (courses[fold].last_valid_index() + 1 if fold in courses else 1, "without a number")
+    return [f"fold {fold} in epoch {integer(epoch)}, {what}" for fold, (epoch, what) in sorted(unstable.items())]
 
 
 def corpora(context: Context, names: Sequence[str]) -> list[str]:
     """Which texts are read, where they stand in for the paper's, and the declared deviation of Mikolov's text."""
-    there = [name for name in names if context.resolved(name)] or names
-    used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in there}
-    said = [f"Text: {'; '.join(sorted(context.datasets[dataset].title for dataset in used))}."]
+    run = [name for name in names if context.resolved(name)] or names
+    used = {context.replaced_dataset(name) or context.entry(name).data.dataset for name in run}
+    notes = [f"Text: {'; '.join(sorted(context.datasets[dataset].title for dataset in used))}."]
     deviation = context.paper.deviations.get(MIKOLOV)
     if deviation and any(context.datasets[d].prepare == ldc_wsj.REPLACES for d in used):
-        said.append(f"Deviation {MIKOLOV}: {deviation.title}.")
-    return [*said, *words.corpora(context, names)]
+        notes.append(f"Deviation {MIKOLOV}: {deviation.title}.")
+    return [*notes, *words.corpora(context, names)]
 
 
 def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -126,7 +126,7 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     yardstick, title = mean(context.values(asked.reference, _BITS, "test")), context.entry(asked.reference).title
     for column in ("paper", "paper_as_nats"):
         rows[f"{column}_beside"] = rows[column] / yardstick - 1 if yardstick else None
-    rows["bits_beside"] = [_beside_on_equal_folds(context, name, asked.reference) for name in names]
+    rows["bits_beside"] = [_above_on_equal_folds(context, name, asked.reference) for name in names]
     note = f"Beside the n-gram: above (+) or below (−) what the {title} gets, for ours on the folds that both have."
     notes = [note, *corpora(context, names)]
     if yardstick:
@@ -135,15 +135,15 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     columns = [
         cells.MODEL,
         Column("Paper, as printed", _paper),
-        _beside("Read as bits: beside the n-gram", "paper_beside"),
+        _relative_column("Read as bits: beside the n-gram", "paper_beside"),
         cells.number("Read as nats: in bits", "paper_as_nats", 2),
-        _beside("Read as nats: beside the n-gram", "paper_as_nats_beside"),
+        _relative_column("Read as nats: beside the n-gram", "paper_as_nats_beside"),
         cells.ours(f"Ours, bits per character ± {INTERVAL}", "bits", 3),
-        _beside("Ours beside the n-gram", "bits_beside"),
+        _relative_column("Ours beside the n-gram", "bits_beside"),
         cells.ours(f"Ours, nats per character ± {INTERVAL}", "nats", 3),
         _FOLDS,
     ]
-    return verdicts.beside(context, Table(columns, rows, notes), lambda row: _ABOUT, only={key})
+    return verdicts.add_claims(context, Table(columns, rows, notes), lambda row: _ABOUT, only={key})
 
 
 def unit_sentences(rows: pd.DataFrame, yardstick: float, title: str, published: Published | None) -> list[str]:
@@ -158,7 +158,7 @@ def unit_sentences(rows: pd.DataFrame, yardstick: float, title: str, published: 
         return []
     low, high = printed.iloc[0], printed.iloc[-1]
 
-    def beside(value: float) -> str:
+    def relative(value: float) -> str:
         return _by(math.log(value / yardstick))
 
     others = ""
@@ -166,12 +166,12 @@ def unit_sentences(rows: pd.DataFrame, yardstick: float, title: str, published: 
         off = _by(math.log(low.paper / published.value))
         others = f", and {off} {fixed(published.value, 2)}, {published.what} ({published.source})"
     return [
-        f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be {beside(low.paper)} the "
-        f"{fixed(yardstick, 2)} of our {title}{others}; its highest, {fixed(high.paper, 2)} ({high.title}), "
-        f"{beside(high.paper)} the n-gram.",
+        f"Read as bits per character, the paper's {fixed(low.paper, 2)} ({low.title}) would be {relative(low.paper)} "
+        f"the {fixed(yardstick, 2)} of our {title}{others}; its highest, {fixed(high.paper, 2)} ({high.title}), "
+        f"{relative(high.paper)} the n-gram.",
         f"Read as nats per character, {fixed(low.paper, 2)} would be {fixed(low.paper_as_nats, 2)} bits, "
-        f"{beside(low.paper_as_nats)} the n-gram; {fixed(high.paper, 2)} would be {fixed(high.paper_as_nats, 2)} bits, "
-        f"{beside(high.paper_as_nats)} it.",
+        f"{relative(low.paper_as_nats)} the n-gram; {fixed(high.paper, 2)} would be {fixed(high.paper_as_nats, 2)} "
+        f"bits, {relative(high.paper_as_nats)} it.",
         _verdict(printed, yardstick),
     ]
 
@@ -186,8 +186,8 @@ def _verdict(printed: pd.DataFrame, yardstick: float) -> str:
     near, far = sorted(off, key=lambda unit: abs(off[unit]))
     clear = abs(off[near]) * CLEAR < abs(off[far])
     whose = f"Ours ({plural(len(ours), 'model')}) are" if len(ours) else "The n-gram is"
-    said = f"{whose} on average {_by(off['bits'])} the paper's numbers read as bits, {_by(off['nats'])} them read as "
-    return f"{said}nats{f', so that {near} are the plausible unit' if clear else ', which leaves the unit undecided'}."
+    means = f"{whose} on average {_by(off['bits'])} the paper's numbers read as bits, {_by(off['nats'])} them read as "
+    return f"{means}nats{f', so that {near} are the plausible unit' if clear else ', which leaves the unit undecided'}."
 
 
 def _by(distance: float) -> str:
@@ -230,7 +230,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _beside_on_equal_folds(context: Context, name: str, reference: str) -> float | None:
+def _above_on_equal_folds(context: Context, name: str, reference: str) -> float | None:
     """By which share the bits of `name` are above those of `reference` on the folds that both have; None for itself."""
     both = pd.concat([context.by_fold(one, _BITS) for one in (name, reference)], axis=1, join="inner")
     if both.empty or name == reference:
@@ -244,7 +244,7 @@ def _without_first_order_terms(context: Context, name: str, names: Sequence[str]
     terms = ("activation", "input_term", "recurrent_term")
     wanted = [context.setting(name, "model.activation"), False, False]
     plain = (other for other in names if [context.setting(other, f"model.{term}") for term in terms] == wanted)
-    return None if (found := next(plain, None)) == name else found
+    return None if (match := next(plain, None)) == name else match
 
 
 def _difference(row: Row) -> str:
@@ -263,7 +263,7 @@ def _paper(row: Row) -> str:
     return "other text" if row["other_text"] else fixed(row["paper"], 2)
 
 
-def _beside(title: str, key: str) -> Column:
+def _relative_column(title: str, key: str) -> Column:
     return Column(title, lambda row: signed(None if pd.isna(row[key]) else 100 * row[key], 1, " %"))
 
 
@@ -297,14 +297,14 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     each fold in turn.
     """
     (name,) = context.cited_by(table_id)
-    found = []
+    lines = []
     for fold in context.by_fold(name, CHARACTER).index:
         ranks = {True: 0, False: 0}
         for sample in context.samples(name, fold):
             shown = sample["line"].startswith(SHOWN_LINES)
-            found.append((not shown, ranks[shown], fold, sample))
+            lines.append((not shown, ranks[shown], fold, sample))
             ranks[shown] += 1
-    ours = sorted(found, key=lambda entry: entry[:3])[:_SHOWN]
+    ours = sorted(lines, key=lambda entry: entry[:3])[:_SHOWN]
     pairs = [("paper", pair) for pair in options["printed"]]
     pairs += [(f"ours, fold {fold}", sample) for *_, fold, sample in ours]
     rows = [row for whose, pair in pairs for row in _rows(whose, pair["line"], pair["prediction"])]

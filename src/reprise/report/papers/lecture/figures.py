@@ -327,7 +327,7 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
 def learned(context: Context, name: str) -> bool:
     """Whether a model's translations differ: a tenth of them at least, on the mean over its replicas."""
     texts = [sample["texts"] for sample in translations(context, name)]
-    return not texts or sum(len(set(found)) / len(found) for found in texts) / len(texts) >= _DIFFERENT
+    return not texts or sum(len(set(of_one)) / len(of_one) for of_one in texts) / len(texts) >= _DIFFERENT
 
 
 def _labels(context: Context, names: list[str]) -> dict[str, str]:
@@ -348,14 +348,14 @@ def _by_length(axes: Axes, context: Context, name: str, look: Mapping[str, Any],
 
     A group without a reference of four words is left out: BLEU counts four words in a row.
     """
-    found = translations(context, name)
-    if not found:
+    written = translations(context, name)
+    if not written:
         return
-    lengths = np.array(found[0]["source_words"])
+    lengths = np.array(written[0]["source_words"])
     edges = np.unique(np.quantile(lengths, np.arange(1, _GROUPS) / _GROUPS, method="lower"))
     group = np.searchsorted(edges, lengths)
-    enough = np.array(found[0]["reference_words"]) >= ORDER
+    enough = np.array(written[0]["reference_words"]) >= ORDER
     members = [np.flatnonzero(group == g) for g in np.unique(group) if enough[group == g].any()]
     x = [lengths[chosen].mean() for chosen in members]
-    y = [np.mean([bleu(sample, chosen.tolist()) for sample in found]) for chosen in members]
+    y = [np.mean([bleu(sample, chosen.tolist()) for sample in written]) for chosen in members]
     axes.plot(x, y, **look, markersize=4, linewidth=1.2, label=label)

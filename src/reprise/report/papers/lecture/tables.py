@@ -44,13 +44,13 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
     rows = []
     for name, title in with_variants(context, names):
-        found = {metric: context.points(name, metric, "test") for metric in _QUANTITIES}
-        entropy = "score_cross_entropy" if len(found["score_sum"]) else "cross_entropy"
-        if all(points.empty for points in found.values()):
+        by_metric = {metric: context.points(name, metric, "test") for metric in _QUANTITIES}
+        entropy = "score_cross_entropy" if len(by_metric["score_sum"]) else "cross_entropy"
+        if all(points.empty for points in by_metric.values()):
             rows.append({"experiment": name, "title": title, "quantity": context.status(name).absence})
         for metric, (quantity, shown) in _QUANTITIES.items():
-            values = {int(n): shown(mean(v.dropna().to_numpy())) for n, v in found[metric].iterrows()}
-            if metric == entropy and len(found["zero_share"]):
+            values = {int(n): shown(mean(v.dropna().to_numpy())) for n, v in by_metric[metric].iterrows()}
+            if metric == entropy and len(by_metric["zero_share"]):
                 values = {n: values.get(n, math.inf) for n in range(1, context.setting(name, "model.order") + 1)}
             if values and not (metric.endswith("_share") and not any(values.values())):
                 row = {"experiment": name, "title": title, "quantity": quantity}
@@ -58,7 +58,7 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     columns = [cells.MODEL, text("Quantity", "quantity"), *(Column(f"n = {n}", _order(n)) for n in orders)]
     keys = ["experiment", "title", "quantity", *(f"order_{n}" for n in orders)]
     table = Table(columns, pd.DataFrame(rows, columns=keys), words.corpora(context, names))
-    return verdicts.beside(context, table, lambda row: _ABOUT.get(row["quantity"], ("*",)))
+    return verdicts.add_claims(context, table, lambda row: _ABOUT.get(row["quantity"], ("*",)))
 
 
 def _order(n: int) -> Any:
@@ -86,7 +86,9 @@ def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     columns = [cells.count("n", "order"), *(cells.count(f"{int(size[6:]):,} words", size) for size in sizes)]
     notes = words.corpora(context, [name])
     notes += [] if sizes else [f"{context.status(name).absence.capitalize()}."]
-    return verdicts.beside(context, Table(columns, frame, notes), lambda row: (f"stored_order_{row['order']}* train",))
+    return verdicts.add_claims(
+        context, Table(columns, frame, notes), lambda row: (f"stored_order_{row['order']}* train",)
+    )
 
 
 def language_models(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -112,7 +114,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
     stored = [context.title(name) for name in own if context.entry(name).training.protocol == "word-ngram"]
     if stored:
         notes.append(f"Parameters of {'; '.join(stored)}: the n-grams that they store.")
-    rows = [_language_model(there, name, here=there is context) for there, name in models]
+    rows = [_language_model(owner, name, here=owner is context) for owner, name in models]
     frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
     columns = [
         cells.MODEL,
@@ -123,7 +125,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
         cells.REPLICAS,
     ]
     table = Table(columns, frame, [*notes, *noted(context, own, frame)])
-    return verdicts.beside(context, table, lambda row: ("perplexity *", "cross_entropy *"))
+    return verdicts.add_claims(context, table, lambda row: ("perplexity *", "cross_entropy *"))
 
 
 def _language_model(context: Context, name: str, here: bool) -> dict[str, Any]:
@@ -169,7 +171,7 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     notes = [f"By guessing {', '.join(fixed(share, 2) for share in chance)}. Norms: geometric mean over replicas."]
     frame = pd.DataFrame(rows)
     notes += [*words.reductions(context, names), *noted(context, names, frame, shares=True)]
-    return verdicts.beside(context, Table(columns, frame, notes), lambda row: about[row["experiment"]])
+    return verdicts.add_claims(context, Table(columns, frame, notes), lambda row: about[row["experiment"]])
 
 
 def _norm(key: str) -> Any:
@@ -195,8 +197,8 @@ def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     """A row a way to make one vector of all states: test accuracy of the sentences' labels, by length of sentence."""
     names, groups = context.cited_by(table_id), {"": "Accuracy", "_short": "Short sentences", "_long": "Long"}
     shares = [fixed(share, 4) for share in _guessed(context, names, groups)]
-    said = "By guessing the more frequent label {}; of short sentences {}, of long ones {}."
-    notes = [said.format(*shares)] if shares else []
+    sentence = "By guessing the more frequent label {}; of short sentences {}, of long ones {}."
+    notes = [sentence.format(*shares)] if shares else []
     first, rows = [text("Representation", "title")], _rows(context, names, groups)
     return _labelled(context, names, first, groups, "Nats a sentence", rows, notes)
 
@@ -237,7 +239,7 @@ def _labelled(
     frame = pd.DataFrame(rows)
     notes = [*notes, *words.corpora(context, names), *words.reductions(context, names)]
     notes += noted(context, names, frame, shares=True)
-    return verdicts.beside(context, Table(columns, frame, notes), lambda row: ("accuracy* test", "guessing* test"))
+    return verdicts.add_claims(context, Table(columns, frame, notes), lambda row: ("accuracy* test", "guessing* test"))
 
 
 def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -263,7 +265,7 @@ def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     keys = ["experiment", "title", "quantity", "kind", "about", *numbers]
     notes = ["No number stands where the phrase has probability 0.", *words.corpora(context, names)]
     table = Table(columns, pd.DataFrame(rows, columns=keys), notes)
-    return verdicts.beside(context, table, lambda row: (row["about"],))
+    return verdicts.add_claims(context, table, lambda row: (row["about"],))
 
 
 def _over(context: Context, name: str, key: str, metric: str, split: str, orders: range) -> dict[str, Any]:
@@ -298,10 +300,10 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_translation_row(context, name) for name in names]).astype({"parameters": "Int64"})
     units = (replica.units.items() for name in names for replica in context.replicas(name, "finished"))
-    signatures = dict.fromkeys(unit for found in units for (metric, _), unit in found if metric == "bleu")
+    signatures = dict.fromkeys(unit for of_replica in units for (metric, _), unit in of_replica if metric == "bleu")
     notes = [f"BLEU by sacrebleu, {signature.removeprefix('BLEU|')}." for signature in signatures]
-    said = "One and the same translation of all sentences, so that nothing of a source is in it"
-    notes += words.of_which(said, context, dict(zip(names, rows.alike, strict=True)))
+    alike = "One and the same translation of all sentences, so that nothing of a source is in it"
+    notes += words.of_which(alike, context, dict(zip(names, rows.alike, strict=True)))
     notes += words.of_which(words.AT_THE_END, context, words.best_at_the_end(context, names))
     notes += words.corpora(context, names) + words.reductions(context, names)
     notes += noted(context, names, rows)
@@ -315,7 +317,7 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
         Column("Epoch", lambda row: fixed(row["best_epoch"], 0 if row["n"] == 1 else 1)),
         _COUNTED,
     ]
-    return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "bleu *"))
+    return verdicts.add_claims(context, Table(columns, rows, notes), lambda row: ("perplexity *", "bleu *"))
 
 
 def _translation_row(context: Context, name: str) -> dict[str, Any]:
@@ -324,9 +326,9 @@ def _translation_row(context: Context, name: str) -> dict[str, Any]:
         "experiment": name,
         "title": context.title(name),
         "parameters": cells.parameters(context, name),
-        "different": mean([len(set(found)) for found in texts]),
+        "different": mean([len(set(written)) for written in texts]),
         "translated": len(texts[0]) if texts else None,
-        "alike": sum(len(found) > 1 and len(set(found)) == 1 for found in texts),
+        "alike": sum(len(written) > 1 and len(set(written)) == 1 for written in texts),
         **counted(context.status(name)),
         **all_values(context, name, _TRANSLATION_QUANTITIES),
     }
@@ -345,7 +347,7 @@ def translation_examples(context: Context, table_id: str, options: Mapping[str, 
         for name in names
     }
     rows: list[tuple[int, str, str]] = []
-    for place in sorted({place for found in shown.values() for place in found}):
+    for place in sorted({place for examples in shown.values() for place in examples}):
         line, source, reference = place
         rows += [(line, "source", source), (line, "reference", reference)]
         rows += [(line, context.title(name), shown[name][place]["text"]) for name in names if place in shown[name]]

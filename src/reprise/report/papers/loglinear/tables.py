@@ -64,8 +64,8 @@ def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     for tag in [*PAPER_TAGS, *sorted(others, key=lambda tag: (not tag.startswith("POS:"), tag))]:
         row: dict[str, Any] = {"tag": tag, "paper": tag in PAPER_TAGS}
         for name in names:
-            for kind, found in counts[name].items():
-                row[f"{name}.{kind}"] = found.get(tag, 0) if found else None
+            for kind, by_tag in counts[name].items():
+                row[f"{name}.{kind}"] = by_tag.get(tag, 0) if by_tag else None
         rows.append(row)
     columns = [text("Tag", "tag"), Column("In the paper", lambda row: cells.yes_or_no(row["paper"]), words=True)]
     for name in names:
@@ -153,15 +153,15 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
     if rows[rows.split == SHOWN["train"]].other.notna().any():
         notes.append("Reread: of Train, the loss of the last weights over the training part.")
     notes += noted(context, names, rows, gaps=bool(given))
-    return verdicts.beside(context, Table(columns, rows, notes, by="split"), _about)
+    return verdicts.add_claims(context, Table(columns, rows, notes, by="split"), _about)
 
 
 def _of_split(row: Row, split: str) -> dict[str, Any]:
     """What a row of all splits has of one."""
     shared = ("experiment", "title", "parameters", "epochs", "best_epoch", "diverged", "run", "wanted", "absence")
     own = ("paper", "mean", "std", "low", "high", "single", "deviation", "gap", "gap_in_std")
-    found = {key: row[key] for key in shared} | {key: row.get(f"{split}_{key}") for key in own}
-    return {"split": SHOWN[split]} | found | {"other": row["train_read" if split == "train" else f"{split}_best"]}
+    by_column = {key: row[key] for key in shared} | {key: row.get(f"{split}_{key}") for key in own}
+    return {"split": SHOWN[split]} | by_column | {"other": row["train_read" if split == "train" else f"{split}_best"]}
 
 
 def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -181,11 +181,11 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         text = f"{full} is {_better(-gain, ' nats per token')} than {base} on both tests together at the last epochs"
         notes.append(f"{text}." if best_gain is None else f"{text}, and {_better(-best_gain)} at the best ones.")
     for name in names:
-        beside = None if name in ends else min(ends, key=lambda end: len(_differences(context, name, end)))
-        row = _row(context, name) | {"beside": context.title(beside) if beside else ""}
-        row["difference"] = "; ".join(_differences(context, name, beside)) if beside else ""
+        nearest = None if name in ends else min(ends, key=lambda end: len(_differences(context, name, end)))
+        row = _row(context, name) | {"beside": context.title(nearest) if nearest else ""}
+        row["difference"] = "; ".join(_differences(context, name, nearest)) if nearest else ""
         for key, metric in (("change", METRIC), ("change_best", BEST)):
-            row[key] = _above(context, name, beside, metric) if beside else None
+            row[key] = _above(context, name, nearest, metric) if nearest else None
         rows.append(row)
         if row["change"] is not None:
             notes.append(_sentence(row, gain, best_gain))
@@ -202,7 +202,7 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         Column("Change, best epochs", lambda row: signed(row["change_best"], 3)),
         Column("Replicas", _replicas),
     ]
-    return verdicts.beside(context, Table(columns, frame, notes), _about)
+    return verdicts.add_claims(context, Table(columns, frame, notes), _about)
 
 
 def _about(row: Row) -> list[str]:
@@ -220,10 +220,10 @@ def _row(context: Context, name: str) -> dict[str, Any]:
         **picked(context.status(name), "diverged", "run", "wanted", "absence"),
     }
     for split in SHOWN:
-        found, paper = measured(context, name, METRIC, split), _paper(context, name, split)
-        row |= {f"{split}_paper": paper, **values(found, f"{split}_mean")}
-        row |= {f"{split}_deviation": found.deviation, f"{split}_freedom": found.freedom}
-        row |= {f"{split}_gap": found.gap(paper), f"{split}_gap_in_std": found.gap_in_deviations(paper)}
+        measurement, paper = measured(context, name, METRIC, split), _paper(context, name, split)
+        row |= {f"{split}_paper": paper, **values(measurement, f"{split}_mean")}
+        row |= {f"{split}_deviation": measurement.deviation, f"{split}_freedom": measurement.freedom}
+        row |= {f"{split}_gap": measurement.gap(paper), f"{split}_gap_in_std": measurement.gap_in_deviations(paper)}
         row[f"{split}_best"] = mean(context.values(name, BEST, split))
     return row
 
@@ -292,8 +292,8 @@ def _share(change: float, gain: float | None, of: str = "the gain there") -> str
 
 
 def _gap(row: Row) -> str:
-    said, in_std = signed(row["gap"], 3), row["gap_in_std"]
-    return said if pd.isna(in_std) else f"{said} ({fixed(in_std, 1)})"
+    gap, in_std = signed(row["gap"], 3), row["gap_in_std"]
+    return gap if pd.isna(in_std) else f"{gap} ({fixed(in_std, 1)})"
 
 
 def _replicas(row: Row) -> str:
@@ -311,14 +311,14 @@ def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     """A row a word of the first whole sentence that the cited model wrote, with its features."""
     (name, *_) = context.cited_by(table_id)
     written = [sample for sample in context.samples(name, None) if "features" in sample]
-    sample, found = next(((sample, part) for sample in written for part in _sentences(sample)), ({}, []))
+    sample, pairs = next(((sample, part) for sample in written for part in _sentences(sample)), ({}, []))
     note = f": {'no sentence of this length' if written else context.status(name).absence}."
-    if found:
+    if pairs:
         note = (
-            f", replica {sample['replica']}, epoch {sample['epoch']}: {len(found)} words, "
-            f"{sum(NOT_TOP in features for _, features in found)} of them outside the most frequent ones (@notTop)."
+            f", replica {sample['replica']}, epoch {sample['epoch']}: {len(pairs)} words, "
+            f"{sum(NOT_TOP in features for _, features in pairs)} of them outside the most frequent ones (@notTop)."
         )
-    rows = pd.DataFrame(found, columns=["word", "features"])
+    rows = pd.DataFrame(pairs, columns=["word", "features"])
     return Table([text("Word", "word"), text("Features", "features")], rows, [f"{context.title(name)}{note}"])
 
 
@@ -329,7 +329,7 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     """
     names = context.cited_by(table_id)
     groups = {name: _groups(context, name) for name in names}
-    spans = list(dict.fromkeys(span for found in groups.values() for _, span in found)) or [ALL]
+    spans = list(dict.fromkeys(span for of_model in groups.values() for _, span in of_model)) or [ALL]
     judged = [(name, WORDS_METRIC, context.title(name)) for name in names]
     first: dict[str, str] = {}
     for name in filter(groups.get, names):
@@ -355,7 +355,7 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
         for name in names
         if groups[name] and (other := first[words.corpus(context, name)]) != name
     ]
-    return verdicts.beside(context, Table(columns, pd.DataFrame(rows), notes), about)
+    return verdicts.add_claims(context, Table(columns, pd.DataFrame(rows), notes), about)
 
 
 def _groups(context: Context, name: str) -> dict[tuple[str, str], int]:

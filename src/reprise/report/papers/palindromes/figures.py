@@ -53,8 +53,8 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         last = max(last, _losses(below, context, name, theirs.train_loss_nats, smooth))
         above.set_title(f"T = {length}")
         status = context.status(name)
-        said = [*([] if status.missing else [f"n = {status.run}"]), *not_all(status)]
-        note(above, ", ".join(said) if status.wanted else status.absence)
+        words = [*([] if status.missing else [f"n = {status.run}"]), *not_all(status)]
+        note(above, ", ".join(words) if status.wanted else status.absence)
         for axes in (above, below):
             axes.set_xlim(0, last or 1)
             style.count_ticks(axes.xaxis, 3)
@@ -88,9 +88,9 @@ def _reached(axes: Axes, context: Context, name: str, original: pd.Series) -> fl
         ends = np.array([clopper_pearson(count, len(steps)) for count in counts])
         axes.fill_between(x, ends[:, 0], ends[:, 1], step="post", **style.BAND)
         axes.step(x, np.array(counts) / len(steps), where="post", color=style.BLUE, linewidth=1.5, zorder=3)
-    there = original.index[original == 1]
-    if len(there):
-        axes.axvline(there[0], **_THEIR_STEP)
+    full = original.index[original == 1]
+    if len(full):
+        axes.axvline(full[0], **_THEIR_STEP)
     axes.set_ylim(-0.03, 1.05)
     axes.yaxis.set_major_locator(FixedLocator([0, 0.5, 1]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))

@@ -32,9 +32,9 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     Option `variant` ("<assumption>=<alternative>"): these variants of the experiments instead of themselves.
     """
     variant = options["variant"]
-    there = [f"{name}={key}" for name, a in context.paper.assumptions.items() for key in a.alternatives]
+    known_variants = [f"{name}={key}" for name, a in context.paper.assumptions.items() for key in a.alternatives]
     if variant:
-        require_known(variant, there, context.option_key(table_id, "variant"), "alternative of an assumption")
+        require_known(variant, known_variants, context.option_key(table_id, "variant"), "alternative of an assumption")
     rows = pd.DataFrame([_row(context, name, variant) for name in context.cited_by(table_id)])
     notes = []
     if rows.paper_gives_first.any() or rows.paper_gives_last.any():
@@ -48,7 +48,7 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
             "if it did so before it diverged."
         )
     about = ("accuracy *", f"{_FIRST} *", f"{_LAST} *")
-    return verdicts.beside(context, Table(_COLUMNS, rows, notes), lambda row: about)
+    return verdicts.add_claims(context, Table(_COLUMNS, rows, notes), lambda row: about)
 
 
 def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
@@ -86,8 +86,8 @@ def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
 def first_steps(context: Context, name: str) -> list[float]:
     """Of every replica that ran, diverged ones too, the first logged step without a mistake; infinite without one."""
     replicas = [context.points(name, "accuracy", SPLIT, status).items() for status in ("finished", "diverged")]
-    there = [course.index[course == 1] for _, course in chain(*replicas)]
-    return sorted(float(steps[0]) if len(steps) else math.inf for steps in there)
+    reached = [course.index[course == 1] for _, course in chain(*replicas)]
+    return sorted(float(steps[0]) if len(steps) else math.inf for steps in reached)
 
 
 def _paper_first(row: Row) -> str:

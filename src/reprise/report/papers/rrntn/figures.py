@@ -45,7 +45,7 @@ class _Point:
     line: tuple[str, str]
     K: int
     paper: float | None
-    found: Measured
+    mean: Measured
     seeds: np.ndarray
 
 
@@ -61,20 +61,20 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     """
     shown = [name for name in context.cited_by(figure_id) if not context.replaced_dataset(name)]
     points = _points(context, shown, figure_id)
-    if not any(point.found.n for point in points):
+    if not any(point.mean.n for point in points):
         return style.empty(context.display(figure_id).title, style.OTHER_CORPUS)
     if any(point.line[0] in _GATED for point in points):
         return _gated(context, points, shown)
     panels = {"as chosen": points}
     under = _points(context, shown, figure_id, f"@{_SETTING}")
-    if sum(bool(point.found.n) for point in under) > 1:
+    if sum(bool(point.mean.n) for point in under) > 1:
         panels["with Mikolov's schedule"] = under
     full = context.tier == FULL  # levels of fewer epochs are not the paper's
     figure, every = style.panels(3.2, 1, len(panels), sharey=True, squeeze=False)
     for axes, (title, some) in zip(every[0], panels.items(), strict=True):
         _sweep(axes, some, paper=full)
         axes.set(title=title, xscale="log", xlabel="K, the number of recurrence matrices")
-        ticks(axes.xaxis, sorted({point.K for point in some if point.found.n}), lambda k: f"{k:.0f}")
+        ticks(axes.xaxis, sorted({point.K for point in some if point.mean.n}), lambda k: f"{k:.0f}")
         axes.tick_params(axis="x", labelsize=6 if len(panels) > 1 else 7)
         axes.margins(x=0.05, y=0.08)
     figure.axes[0].set_ylabel("test perplexity")
@@ -94,8 +94,8 @@ def _points(context: Context, names: list[str], figure_id: str, setting: str = "
                 f"{where}: {figure_id} has no line for the model {line[0]} with the map {line[1]}; {remedy}"
             )
         matrices, paper = int(context.setting(name, "model.matrices")), context.printed(name, _METRIC, _SPLIT)
-        found = measured(context, name + setting, _METRIC, _SPLIT)
-        points.append(_Point(name, line, matrices, paper, found, context.values(name + setting, _METRIC, _SPLIT)))
+        measurement = measured(context, name + setting, _METRIC, _SPLIT)
+        points.append(_Point(name, line, matrices, paper, measurement, context.values(name + setting, _METRIC, _SPLIT)))
     return sorted(points, key=lambda point: point.K)
 
 
@@ -116,12 +116,12 @@ def _sweep(axes: Axes, points: list[_Point], paper: bool) -> None:
 
 def _heights(points: list[_Point]) -> np.ndarray:
     """Of a line; a K without a number breaks it."""
-    return np.array([point.found.mean for point in points], dtype=float)
+    return np.array([point.mean.mean for point in points], dtype=float)
 
 
 def _seeds(axes: Axes, x: float, point: _Point, look: Mapping[str, Any]) -> None:
     axes.plot([x] * len(point.seeds), point.seeds, **look, **_SEED)
-    style.estimate(axes, x, point.found, look)
+    style.estimate(axes, x, point.mean, look)
 
 
 def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
@@ -133,11 +133,11 @@ def _gated(context: Context, points: list[_Point], shown: list[str]) -> Figure:
     for row, point in enumerate(points):
         look = _SERIES[point.line]
         axes.plot(point.seeds, [row + _ASIDE] * len(point.seeds), **look, **_SEED)
-        style.estimate(axes, row + _ASIDE, point.found, look, across=True)
+        style.estimate(axes, row + _ASIDE, point.mean, look, across=True)
         if point.paper is not None:
             axes.plot([point.paper], [row - _ASIDE], **_PAPER)
         size = context.setting(point.experiment, "model.hidden_size")
-        absence = "" if point.found.n else f" ({context.status(point.experiment).absence})"
+        absence = "" if point.mean.n else f" ({context.status(point.experiment).absence})"
         labels.append(f"{_GATED[point.line[0]]}, H = {size}, K = {point.K}{absence}")
     axes.set_yticks(range(len(points)), labels)
     axes.set(ylim=(len(points) - 0.5, -0.5), xlabel="test perplexity")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import NONE, fixed, integer, spread
-from reprise.report.parts.spreads import Measured, beside, measured
+from reprise.report.parts.spreads import Measured, measured, name_column
 from reprise.report.parts.tables import Column
 from reprise.report.parts.words import replicas, settings
 
@@ -38,8 +38,8 @@ def interval(title: str, key: str, places: int, share: bool = False, least: floa
 
 def with_interval(row: Row, key: str, places: int, share: bool = False, least: float | None = None) -> str:
     """Write a mean of a row with its interval, or that it is of one seed or fold."""
-    shown = spread(row[key], row[beside(key, "low")], row[beside(key, "high")], places, share, least)
-    single = row.get(beside(key, "single"))
+    shown = spread(row[key], row[name_column(key, "low")], row[name_column(key, "high")], places, share, least)
+    single = row.get(name_column(key, "single"))
     return f"{shown} ({single})" if isinstance(single, str) else shown
 
 
@@ -69,20 +69,20 @@ PARAMETERS = count("Parameters", "parameters")
 REPLICAS = Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"]))
 
 
-def values(found: Measured, key: str = "mean") -> dict[str, Any]:
+def values(measurement: Measured, key: str = "mean") -> dict[str, Any]:
     """Return the raw values of a mean: itself, the SD of its replicas, the ends of its interval, if it is of one."""
-    low, high = found.interval or (None, None)
-    row = {key: found.mean, beside(key, "log_std" if found.log else "std"): found.own}
-    row |= {beside(key, "low"): low, beside(key, "high"): high}
-    return row | ({beside(key, "single"): found.single} if found.single else {})
+    low, high = measurement.interval or (None, None)
+    row = {key: measurement.mean, name_column(key, "log_std" if measurement.log else "std"): measurement.own}
+    row |= {name_column(key, "low"): low, name_column(key, "high"): high}
+    return row | ({name_column(key, "single"): measurement.single} if measurement.single else {})
 
 
 def all_values(context: Context, name: str, quantities: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """`values` of several means of an experiment, by the metric and split of each."""
-    found: dict[str, Any] = {}
+    cells: dict[str, Any] = {}
     for key, quantity in quantities.items():
-        found |= values(measured(context, name, *quantity), key)
-    return found
+        cells |= values(measured(context, name, *quantity), key)
+    return cells
 
 
 def picked(thing: object, *names: str) -> dict[str, Any]:

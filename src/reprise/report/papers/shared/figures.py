@@ -59,9 +59,9 @@ def _points(context: Context, name: str, metric: str, split: str, status: str = 
 
 def _note(context: Context, name: str) -> str:
     status = context.status(name)
-    said = not_all(status) if status.run else [status.absence]
-    said += ["other corpus"] if status.run and context.replaced_dataset(name) else []
-    return "".join(f" ({text})" for text in said)
+    words = not_all(status) if status.run else [status.absence]
+    words += ["other corpus"] if status.run and context.replaced_dataset(name) else []
+    return "".join(f" ({text})" for text in words)
 
 
 def _unit_and_axis(context: Context, figure_id: str, names: list[str], metric: str, split: str) -> tuple[str, str]:

@@ -204,24 +204,24 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     if any(len(pair) != 2 for pair in numbers):
         raise UserError(f"{where}: '{given}' is no list of a metric and its split; write 'perplexity test'")
     _refuse_unknown(context, where, numbers)
-    found = {o.suffix: o for o in outcomes(context)}
-    rows = [row for key in context.paper.assumptions for row in _rows(context, key, found, numbers)]
+    by_suffix = {o.suffix: o for o in outcomes(context)}
+    rows = [row for key in context.paper.assumptions for row in _rows(context, key, by_suffix, numbers)]
     frame = pd.DataFrame(rows, columns=_ASSUMPTIONS_KEYS).astype({"n": "Int64", "chosen_n": "Int64"})
     frame["first"] = ~frame.assumption.duplicated()
     frame["claims"] = frame.claims.mask(frame.duplicated(["assumption", "alternative"]), "")
     several = frame.loc[frame.metric.notna(), ["metric", "split"]].drop_duplicates()
     columns = [column for column in _ASSUMPTIONS_COLUMNS if column is not _MEASURED or len(several) > 1]
-    run = sum(bool(o.status.run) if o.trains else bool(o.judged) for o in found.values())
-    changed = [suffix for suffix, outcome in found.items() if outcome.turned]
-    notes = [f"Alternatives with runs: {run} of {len(found)}; some claim changes under {len(changed)} of them."]
-    notes = notes if found else []
+    run = sum(bool(o.status.run) if o.trains else bool(o.judged) for o in by_suffix.values())
+    changed = [suffix for suffix, outcome in by_suffix.items() if outcome.turned]
+    notes = [f"Alternatives with runs: {run} of {len(by_suffix)}; some claim changes under {len(changed)} of them."]
+    notes = notes if by_suffix else []
     if frame.difference_in_deviations.notna().any():
         runs = context.runs
         one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
         notes.append(f"Differences in brackets are in SDs of one {one}.")
     notes += _finished_alone(context, frame)
     notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any())
-    entries = [entry for outcome in found.values() for entry in outcome.claims.values()]
+    entries = [entry for outcome in by_suffix.values() for entry in outcome.claims.values()]
     judged = filter(verdicts.was_judged, entries)
     if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in judged):
         notes.append("(2 of 4 comparisons): the others were not run under the alternative.")
@@ -237,14 +237,14 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 
 def _finished_alone(context: Context, frame: pd.DataFrame) -> list[str]:
     """ "Means are over the replicas that finished: LSTM, T = 500: 2 of 10, 3 of 10 under weight-law=corrected." """
-    said = []
+    counts = []
     for row in frame[frame.experiment.notna()].itertuples():
         suffix = f"{row.assumption}={row.alternative}"
         both = [context.status(run) for run in (row.experiment, f"{row.experiment}@{suffix}")]
         if any(one.finished and one.diverged for one in both):
             chosen, other = (f"{one.finished} of {one.run}" for one in both)
-            said.append(f"{row.experiment_title}: {chosen}, {other} under {suffix}")
-    return [f"Means are over the replicas that finished: {'; '.join(said)}."] if said else []
+            counts.append(f"{row.experiment_title}: {chosen}, {other} under {suffix}")
+    return [f"Means are over the replicas that finished: {'; '.join(counts)}."] if counts else []
 
 
 def _refuse_unknown(context: Context, where: str, numbers: list[tuple[str, str]]) -> None:
@@ -259,19 +259,21 @@ def _refuse_unknown(context: Context, where: str, numbers: list[tuple[str, str]]
 
 
 def _rows(
-    context: Context, key: str, found: Mapping[str, Outcome], numbers: list[tuple[str, str]]
+    context: Context, key: str, by_suffix: Mapping[str, Outcome], numbers: list[tuple[str, str]]
 ) -> Iterator[dict[str, Any]]:
     entry = context.paper.assumptions[key]
     common = {"assumption": key, **picked(entry, "title", "choice", "source", "unrun")}
     if not entry.alternatives:
         yield common
     for alternative, choice in entry.alternatives.items():
-        outcome, before = found[f"{key}={alternative}"], ""
+        outcome, before = by_suffix[f"{key}={alternative}"], ""
         under = common | {"alternative": alternative, "state": outcome.state}
         under["claims"] = verdicts.turns(outcome.claims.items()) or None
         if choice.metrics:
-            said = "; ".join(f"{plain(other)} in place of {plain(metric)}" for metric, other in choice.metrics.items())
-            yield under | {"absence": "the same records", "settings": said}
+            replaced = "; ".join(
+                f"{plain(other)} in place of {plain(metric)}" for metric, other in choice.metrics.items()
+            )
+            yield under | {"absence": "the same records", "settings": replaced}
         for name in choice.experiments:
             changed = settings(context.paper, choice.changes(name))
             compared = _compared(context, name, outcome.suffix, numbers)
@@ -281,17 +283,17 @@ def _rows(
 
 def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str, str]]) -> dict[str, Any]:
     variant = f"{name}@{suffix}"
-    there = (q for q in numbers if len(context.values(name, *q)) or len(context.values(variant, *q)))
-    found = next(there, None)
+    measured_quantities = (q for q in numbers if len(context.values(name, *q)) or len(context.values(variant, *q)))
+    quantity = next(measured_quantities, None)
     # Which of several numbers it will have is not known before there is one.
-    metric, split = found or (numbers[0] if len(numbers) == 1 else (None, None))
-    chosen, other = (measured(context, run, *(found or numbers[0])) for run in (name, variant))
-    difference, in_deviations = _above(context, (variant, other), (name, chosen), found or numbers[0])
+    metric, split = quantity or (numbers[0] if len(numbers) == 1 else (None, None))
+    chosen, other = (measured(context, run, *(quantity or numbers[0])) for run in (name, variant))
+    difference, in_deviations = _above(context, (variant, other), (name, chosen), quantity or numbers[0])
     row = {"experiment": name, "experiment_title": context.title(name), "metric": metric, "split": split}
     row |= {**values(chosen, "chosen_mean"), "chosen_n": chosen.n, **values(other), "n": other.n}
     row |= picked(context.status(variant), "diverged", "run", "absence")
     row |= {"difference": difference, "difference_in_deviations": in_deviations}
-    return row | {"unit": context.unit(*found) if found else None}
+    return row | {"unit": context.unit(*quantity) if quantity else None}
 
 
 def _above(
@@ -331,10 +333,10 @@ def _difference(row: Row) -> str:
     if pd.isna(value):
         return NONE
     whole = float(value).is_integer() and abs(value) >= 10
-    said = f"{'+' if value > 0 else ''}{integer(value) if whole else significant(value, 3)}"
+    shown = f"{'+' if value > 0 else ''}{integer(value) if whole else significant(value, 3)}"
     if pd.isna(in_deviations):
-        return said
-    return f"{said} ({fixed(in_deviations, 1) if abs(in_deviations) < 1000 else significant(in_deviations)})"
+        return shown
+    return f"{shown} ({fixed(in_deviations, 1) if abs(in_deviations) < 1000 else significant(in_deviations)})"
 
 
 def _choice(row: Row) -> str:
@@ -407,12 +409,12 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     notes += words.corpora(context, names)
     notes += noted(context, names, rows, gaps=rows.gap.notna().any())
     notes += [note for name in names for note in _setbacks(context, name)]
-    return verdicts.beside(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
+    return verdicts.add_claims(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
 
 
 def _model_row(context: Context, name: str) -> dict[str, Any]:
     status, replaced = context.status(name), context.replaced_dataset(name)
-    found = measured(context, name, "perplexity", "test")
+    measurement = measured(context, name, "perplexity", "test")
     given, number = context.reported(name, "perplexity", "test"), context.printed(name, "perplexity", "test")
     # The number stands in the paper's column only where it is about the same text.
     paper = None if replaced else number
@@ -426,22 +428,22 @@ def _model_row(context: Context, name: str) -> dict[str, Any]:
         "parameters": context.printed(name, "parameters", "model") if size is None else size,
         "paper": paper,
         "paper_ran": not given or number is not None,
-        **values(found),
-        "n": found.n,
-        "gap": found.gap(paper),
-        "replica_log_std": found.deviation,
-        "freedom": found.freedom,
-        "gap_in_std": found.gap_in_deviations(paper),
+        **values(measurement),
+        "n": measurement.n,
+        "gap": measurement.gap(paper),
+        "replica_log_std": measurement.deviation,
+        "freedom": measurement.freedom,
+        "gap_in_std": measurement.gap_in_deviations(paper),
         **cells.all_values(context, name, {"valid_mean": ("perplexity", "valid")}),
         "floor": to_perplexity(entropy_rate) if entropy_rate is not None else None,
         **picked(status, "diverged", "run", "wanted"),
-        "absence": status.absence_of(found.mean),
+        "absence": status.absence_of(measurement.mean),
     }
 
 
 def _setbacks(context: Context, name: str) -> list[str]:
     """Of each replica whose validation perplexity rose far above an earlier one, where and how far."""
-    said = []
+    setbacks = []
     for replica, losses in context.points(name, "cross_entropy", "valid").items():
         course = losses.dropna().map(to_perplexity)
         after = course[course.index > course.idxmin()]
@@ -452,13 +454,13 @@ def _setbacks(context: Context, name: str) -> list[str]:
             later = f"the one after it had {highest}"
             if len(after) > 1:
                 later = f"later ones had {fixed(after.min(), 0)} to {highest} (epoch {integer(after.idxmax())})"
-            said.append(
+            setbacks.append(
                 f"epoch {best} of {last} was the best of replica {replica}, with a validation perplexity of {least}; "
                 f"{later}"
             )
         elif len(risen):
-            said.append(
+            setbacks.append(
                 f"replica {replica} rose to a validation perplexity of {fixed(risen.max(), 0)} in epoch "
                 f"{integer(risen.idxmax())}; its best, {least}, is that of epoch {best} of {last}"
             )
-    return [f"{context.title(name)} was unstable for a while: {'; '.join(said)}."] if said else []
+    return [f"{context.title(name)} was unstable for a while: {'; '.join(setbacks)}."] if setbacks else []
