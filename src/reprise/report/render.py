@@ -24,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def find_function(kind: str, name: str) -> Callable[..., Any]:
-    """The function called "<folder>.<function>" in a paper's file: that of reprise/report/papers/<folder>/<kind>.py.
+    """Find the function called "<folder>.<function>" in a paper's file, in reprise/report/papers/<folder>/<kind>.py.
 
     `UserError` where there is none.
     """
@@ -35,12 +35,12 @@ def find_function(kind: str, name: str) -> Callable[..., Any]:
 
 
 def _with_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of one's own takes its options as arguments."""
+    """Give a function of one's own its options as arguments."""
     return lambda context, id, options: function(context, id, **options)
 
 
 def render(project: Project, contexts: Mapping[str, Context], names: Collection[str] = ()) -> list[Path]:
-    """Writes the files of the figures and tables called `names` (all, without names) under results/<tier>/.
+    """Write the files of the figures and tables called `names` (all, without names) under results/<tier>/.
 
     Raises `UserError` for an unknown name, before anything is written.
     """

@@ -1,0 +1,1 @@
+"""The page, its forest plot, and README's results."""

@@ -115,7 +115,7 @@ _FORMULA = re.compile(r" {4}| *(\S+|\w+\(.* \| .*\)) += ")
 
 
 def equations(model: Section) -> str:
-    """The model's equation, and that of the gated unit that takes the place of its f; "" without any."""
+    """Return the model's equation, and that of the gated unit that takes the place of its f; "" without any."""
     unit = model.settings.get("unit")
     gates = (
         _equation("reprise.models.recurrences", unit.value.upper()) if unit and unit.value in {"gru", "lstm"} else ""
@@ -125,7 +125,7 @@ def equations(model: Section) -> str:
 
 @cache
 def _equation(module: str, name: str = "") -> str:
-    """The indented lines of the docstrings of the class, else of its file, that hold a `=`."""
+    """Return the indented lines of the docstrings of the class, else of its file, that hold a `=`."""
     if not module:
         return ""
     own = not module.startswith("reprise.")
@@ -160,7 +160,7 @@ def replicas_of(context: Context, display_id: str) -> str:
 
 
 def card(context: Context, experiment: Resolved) -> dict[str, Any]:
-    """What an experiment's card shows, by the names of the template."""
+    """Return what an experiment's card shows, by the names of the template."""
     entry = context.paper.experiments[experiment.base]
     replicas = context.replicas(experiment.experiment)
     parameters = cells.parameters(context, experiment.experiment)
@@ -185,7 +185,7 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
 
 
 def command(experiment: Resolved, first: tuple[int, str] | None) -> str:
-    """What trains the `first` replica with a record again, with its engine, and compares; replica 0 where none has."""
+    """Return what trains the `first` replica with a record again and compares; replica 0 where none has."""
     train = f"python -m reprise train {quote(experiment.id)} --tier {experiment.tier} --replica"
     if first is None:
         return f"{train} 0"

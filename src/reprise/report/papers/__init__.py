@@ -1,0 +1,1 @@
+"""Figures and tables, a folder for each family of papers."""

@@ -1,0 +1,1 @@
+"""What figures, tables, page and README share."""

@@ -29,6 +29,7 @@ class Answer:
 
     @property
     def link(self) -> str:
+        """Its place on the page."""
         return f"{self.paper}/{self.claim}"
 
     @property
@@ -38,6 +39,7 @@ class Answer:
 
     @property
     def answer(self) -> str:
+        """The answer in one word, "not run" without a decision."""
         return self.decision.answer if self.decision else NOT_RUN
 
     @property
@@ -52,6 +54,7 @@ class Answer:
 
     @property
     def cells(self) -> Cells:
+        """The row of the claim."""
         return claim_cells(self.claim, self.title, self.decision)
 
     @property

@@ -44,10 +44,12 @@ class Status:
 
     @property
     def run(self) -> int:
+        """How many replicas have a record."""
         return self.finished + self.diverged
 
     @property
     def wanted(self) -> int:
+        """How many replicas the tier asks for."""
         return self.run + self.missing
 
     @property
@@ -56,7 +58,7 @@ class Status:
         return _NOT_IN_TIER if not self.wanted else _NOT_TRAINED if self.trains else _NOT_RUN_YET
 
     def absence_of(self, value: object | None) -> str:
-        """The same where it may be the metric that is missing: `value` is None, though replicas have finished."""
+        """Return the same where the metric may be missing: `value` is None, though replicas have finished."""
         return NOT_MEASURED if value is None and self.finished else self.absence
 
 
@@ -64,6 +66,7 @@ class Sample(dict[str, Any]):
     """A text that a model wrote, as its record has it. A key that it lacks is a damage of the record."""
 
     def __init__(self, content: Mapping[str, Any], origin: str) -> None:
+        """Take the content of a sample, and what an error calls its record."""
         super().__init__(content)
         self.origin = origin
 
@@ -98,6 +101,7 @@ class Context:
         return self.project.root / PAPERS / f"{self.paper_id}.yaml"
 
     def display(self, display_id: str) -> Display:
+        """Return the entry of a figure or table."""
         return {**self.paper.tables, **self.paper.figures}[display_id]
 
     def of_experiments(self, display_id: str) -> bool:
@@ -105,7 +109,7 @@ class Context:
         return draws(self.display(display_id).function).of_experiments
 
     def option_key(self, display_id: str, option: str) -> str:
-        """What a line on a mistake in an option begins with: "file: key figures.figure-1.options.smooth"."""
+        """Return what a line on a mistake in an option begins with: "file: key figures.figure-1.options.smooth"."""
         kind = "figures" if display_id in self.paper.figures else "tables"
         return f"{self.file}: key {kind}.{display_id}.options.{option}"
 
@@ -114,7 +118,7 @@ class Context:
         return [name for name, e in self.paper.experiments.items() if display_id in e.cited_by]
 
     def original(self, name: str) -> pd.DataFrame:
-        """A file of config/reference: numbers or curves that a paper's author published."""
+        """Return a file of config/reference: numbers or curves that a paper's author published."""
         path = self.project.root / REFERENCE / name
         if not path.is_file():
             raise UserError(f"{path}: no such file; it is part of the repository: restore it")
@@ -129,14 +133,15 @@ class Context:
         return {e.experiment: e for e in self.experiments}
 
     def entry(self, experiment: str) -> Experiment:
-        """The experiment's entry in the paper's file; a variant's is that of its experiment."""
+        """Return the experiment's entry in the paper's file; a variant's is that of its experiment."""
         return self.paper.experiments[experiment.partition("@")[0]]
 
     def title(self, experiment: str) -> str:
+        """Return the title of an experiment; a variant has that of its experiment."""
         return self.entry(experiment).title
 
     def setting(self, experiment: str, name: str) -> Any:
-        """A setting by its dotted name ("data.length"): the tier's value, else that of the paper's file."""
+        """Return a setting by its dotted name ("data.length"): the tier's value, else that of the paper's file."""
         section, option = name.split(".")
         if resolved := self.resolved(experiment):
             return resolved.config[section]["options"].get(option)
@@ -206,18 +211,18 @@ class Context:
         return Status(finished, run - finished, max(0, wanted - run), resolved is None or trains(resolved))
 
     def total(self, experiments: Iterable[str]) -> Status:
-        """The status of several experiments together."""
+        """Return the status of several experiments together."""
         states = [self.status(experiment) for experiment in experiments]
         counts = (sum(getattr(state, key) for state in states) for key in ("finished", "diverged", "missing"))
         return Status(*counts, trains=any(state.trains for state in states))
 
     def reported(self, experiment: str, metric: str, split: str) -> Reported | None:
-        """What the paper gives for this number; its value is None where the paper says that there is none."""
+        """Return what the paper gives for this number; its value is None where the paper says that there is none."""
         matching = (e for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
         return next(matching, None)
 
     def printed(self, experiment: str, metric: str, split: str) -> float | None:
-        """The paper's number; None where it gives none."""
+        """Return the paper's number; None where it gives none."""
         reported = self.reported(experiment, metric, split)
         return None if reported is None or reported.value is None else float(reported.value)
 
@@ -236,7 +241,7 @@ class Context:
         return units
 
     def replaced_dataset(self, experiment: str) -> str | None:
-        """The dataset that this tier trains on in place of the paper's, if it does."""
+        """Return the dataset that this tier trains on in place of the paper's, if it does."""
         return self.runs[experiment].replaced_dataset if experiment in self.runs else None
 
 

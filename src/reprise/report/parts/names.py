@@ -68,12 +68,12 @@ def split_words(split: str) -> str:
 
 
 def plain(metric: str) -> str:
-    """ "cross-entropy macro": a metric without words of its own."""
+    """Write "cross-entropy macro": a metric without words of its own."""
     return metric.replace("cross_entropy", "cross-entropy").replace("_", " ")
 
 
 def name_of(metric: str, split: str) -> str:
-    """ "test perplexity": the metric of the split. One without words of its own has its name, without underscores.
+    """Write "test perplexity": the metric of the split. One without words of its own has its name, without underscores.
 
     "<metric>@<step>" is a point of a curve, "<metric>@epoch=<epoch>" one on another axis than the step's.
     """

@@ -21,7 +21,7 @@ COUNTED = {
 
 
 def changes(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
-    """ "at most 6 epochs (paper: 25)", by option: every setting of the paper's file that the tier changes.
+    """Write "at most 6 epochs (paper: 25)", by option: every setting of the paper's file that the tier changes.
 
     Empty of a check, and of what the tier does not run. The options of a corpus that takes the place of the paper's are
     left out: they are that corpus's own.
@@ -43,7 +43,7 @@ def _name(option: str) -> str:
 
 
 def _words(option: str, now: Scalar, before: Scalar) -> str:
-    """Counts before what is counted, values after what has them."""
+    """Put counts before what is counted, values behind what has them."""
     one, several = COUNTED.get(option, ("", ""))
     words = f"{_shown(now)} {one if now == 1 else several}" if several else f"{_name(option)} {_shown(now)}"
     most = "at most " if option.startswith("max_") else ""

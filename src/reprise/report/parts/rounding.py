@@ -61,7 +61,7 @@ def fixed(value: float | None, places: int) -> str:
 
 
 def integer(value: float | int | None) -> str:
-    """A count; one that is no whole number (a median of two) keeps its half."""
+    """Return a count; one that is no whole number (a median of two) keeps its half."""
     return NONE if pd.isna(value) else fixed(value, 0 if float(value).is_integer() else 1)
 
 
@@ -149,7 +149,7 @@ def _with_interval(
 
 
 def from_to(centre: str, low: str, high: str) -> str:
-    """A number and the ends of its interval, where these are not equally far from it."""
+    """Return a number and the ends of its interval, where these are not equally far from it."""
     return f"{centre} ({low}–{high})"
 
 
@@ -159,5 +159,5 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def unit_symbol(unit: str) -> str:
-    """ " nats/character", to stand behind a number; "" where the metric's name says it, or BLEU's signature is it."""
+    """Write " nats/character", to stand behind a number; "" where the metric's name says it, or of BLEU."""
     return "" if unit in _NAMED or "|" in unit else f" {unit}"

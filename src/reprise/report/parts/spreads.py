@@ -74,7 +74,7 @@ def measured(context: Context, name: str, metric: str, split: str) -> Measured:
 
 
 def measured_by(context: Context, name: str, numbers: Callable[[str], Sequence[float]]) -> Measured:
-    """A number that no record has as such, of every seed, as a function of an experiment's or variant's name."""
+    """Return a number that no record has as such, of every seed, as a function of an experiment's or variant's name."""
     if name not in context.runs:
         return Measured(None, 0)
     runs = {}

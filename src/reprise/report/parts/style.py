@@ -74,7 +74,7 @@ def applied() -> Iterator[None]:
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Writes `stem`.svg, .png and .pdf, each whole or not at all; returns their paths."""
+    """Write `stem`.svg, .png and .pdf, each whole or not at all; returns their paths."""
     files = {stem.parent / f"{stem.name}.{kind}": kind for kind in FORMATS}
     for path, kind in files.items():
         content = io.BytesIO()
@@ -85,7 +85,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
 
 
 def panels(height: float, rows: int = 1, columns: int = 1, width: float = WIDTH, **how: Any) -> tuple[Figure, Any]:
-    """A figure, as wide as the text of a page, and its panels, as pyplot's `subplots` has them."""
+    """Make a figure, as wide as the text of a page, and its panels, as pyplot's `subplots` has them."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, **how)
 
@@ -94,14 +94,14 @@ OTHER_CORPUS = "trained on another corpus"
 
 
 def absent(context: Context, figure_id: str, names: Iterable[str]) -> Figure:
-    """The frame of a figure for which no replica has what it draws: none has run, all diverged, or none has it."""
+    """Draw the frame of a figure for which no replica has what it draws: all diverged, or none has it."""
     status = context.total(names)
     words = "diverged" if status.diverged and not status.finished else status.absence_of(None)
     return empty(context.display(figure_id).title, words)
 
 
 def empty(title: str, words: str) -> Figure:
-    """A frame that says why there is nothing to draw, so that the pipeline always has its outputs."""
+    """Draw a frame that says why there is nothing to draw, so that the pipeline always has its outputs."""
     figure, axes = panels(1.6)
     axes.set(title=title, xticks=[], yticks=[])
     axes.spines[["top", "right"]].set_visible(True)
@@ -110,7 +110,7 @@ def empty(title: str, words: str) -> Figure:
 
 
 def estimate(axes: Axes, x: float, measured: Measured, look: Mapping[str, Any], across: bool = False) -> None:
-    """A mean with its 95 % interval at `x`; hollow where it is of a single replica. `across`: `x` is the height."""
+    """Draw a mean with its 95 % interval at `x`; hollow if of a single replica. `across`: `x` is the height."""
     if measured.mean is None:
         return
     face = "white" if measured.n == 1 else look["color"]
@@ -146,7 +146,7 @@ def ticks(axis: Axis, places: Iterable[float], show: Callable[[float], str]) -> 
 
 
 def note(axes: Axes, text: str) -> None:
-    """A small word at the right of a panel's title."""
+    """Write a small word at the right of a panel's title."""
     axes.set_title(text, loc="right", fontsize=6.5, fontweight="normal")
 
 
@@ -157,11 +157,12 @@ def not_all(status: Status) -> list[str]:
 
 
 def handle(look: Mapping[str, Any], label: str) -> Line2D:
-    """An entry of a legend."""
+    """Make an entry of a legend."""
     return Line2D([], [], **look, label=label)
 
 
 def band(color: Any = BAND["color"]) -> Patch:
+    """Make the entry of a legend for the band of an interval."""
     return Patch(facecolor=color, alpha=BAND["alpha"], label="95 % interval")
 
 

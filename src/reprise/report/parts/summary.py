@@ -23,23 +23,27 @@ class Document:
 
     @property
     def id(self) -> str:
+        """The id of the paper."""
         return self.context.paper_id
 
     @property
     def number(self) -> str:
+        """The number of the document, "001"."""
         return self.context.paper.document
 
     @property
     def name(self) -> str:
+        """A few words that name the paper."""
         return self.context.paper.name or self.context.paper.title
 
     @property
     def trained(self) -> list[Answer]:
+        """The answers to claims about trained models."""
         return [answer for answer in self.answers if answer.trained]
 
     @property
     def counts(self) -> str:
-        """ "10 / 1 / 2": how many claims about trained models agree, disagree and are undecided."""
+        """Write "10 / 1 / 2": how many claims about trained models agree, disagree and are undecided."""
         count = tally(self.trained)
         return " / ".join(str(count[answer]) for answer in DECIDED)
 
@@ -103,10 +107,12 @@ class Summary:
 
     @property
     def trained(self) -> int:
+        """How many claims are about trained models."""
         return self.count.total()
 
     @property
     def unanswered(self) -> int:
+        """How many of these have no answer."""
         return sum(n for answer, n in self.count.items() if answer not in DECIDED)
 
     @property

@@ -54,12 +54,12 @@ class Table:
     folded: list[tuple[str, list[str]]] = field(default_factory=list)
 
     def reading(self) -> pd.DataFrame:
-        """The table as it is read: texts, rounded."""
+        """Return the table as it is read: texts, rounded."""
         records = self.rows.to_dict("records")
         return pd.DataFrame({c.title: [c.show(row) for row in records] for c in self.columns}, dtype="str")
 
     def _parts(self) -> list[tuple[str, pd.DataFrame]]:
-        """What is read, in one part or one for each value of `by`, with its heading."""
+        """Return what is read, in one part or one for each value of `by`, with its heading."""
         if not self.by:
             return [("", self.reading())]
         parts = self.reading().groupby(self.rows[self.by].to_numpy(), sort=False)
@@ -92,7 +92,7 @@ class Table:
         return "\n".join(lines).rstrip("\n") + "\n"
 
     def html(self) -> str:
-        """A <table> and the notes as a list, everything escaped; no styles but alignment and the spaces of code.
+        """Write a <table> and the notes as a list, everything escaped; no styles but alignment and the spaces of code.
 
         Long words stand in a <span class="long">, for which the page has a width.
         """
@@ -101,19 +101,19 @@ class Table:
 
 
 def _cell(text: str, code: bool = False) -> str:
-    """A cell of a pipe table; spaces of code are kept, of which browsers otherwise make one."""
+    """Write a cell of a pipe table; spaces of code are kept, of which browsers otherwise make one."""
     if not code:
         return as_written(text).replace("|", r"\|")
     return f"`{text.replace(' ', NO_BREAK)}`".replace("|", r"\|")
 
 
 def as_written(text: str) -> str:
-    """A text that Markdown shows as it stands: "<unk>" is no tag there, and "4*V*H" has no letters in italics."""
+    """Escape a text so that Markdown shows it: "<unk>" is no tag there, and "4*V*H" has no letters in italics."""
     return _MARKUP.sub(lambda marks: "".join(f"\\{mark}" for mark in marks[0]), text)
 
 
 def write(table: Table, stem: Path, title: str, caption: str) -> list[Path]:
-    """Writes `stem`.csv, .md and .html, each whole or not at all; returns their paths.
+    """Write `stem`.csv, .md and .html, each whole or not at all; returns their paths.
 
     The .md is read by itself: it begins with title and caption, which say units too. The page adds them to the .html.
     """

@@ -20,12 +20,12 @@ About = Callable[[Mapping[str, Any]], Collection[str]]
 
 
 def in_order(context: Context) -> list[tuple[str, Decision]]:
-    """What was found on each claim, in the order of the paper's file."""
+    """Return what was found on each claim, in the order of the paper's file."""
     return [(key, context.claims[key]) for key in context.paper.claims if key in context.claims]
 
 
 def of_experiments(context: Context, names: Iterable[str], about: Collection[str], only: Collection[str] = ()) -> str:
-    """ "agrees: R1; not run: R4, R20": the claims that rest on experiments or variants; "" without any.
+    """Write "agrees: R1; not run: R4, R20": the claims that rest on experiments or variants; "" without any.
 
     `about`: patterns of "<metric> <split>" (a point of a curve is "<metric>@<x> <split>"); claims about other metrics
     of the experiments are left out. `only`: these claims alone.
@@ -49,7 +49,7 @@ def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
 
 
 def add_claims(context: Context, table: Table, about: About, only: Collection[str] = ()) -> Table:
-    """The table with a last column of the claims that a row is about: they rest on its experiment and its metrics.
+    """Add a last column of the claims that a row is about: they rest on its experiment and its metrics.
 
     A row names one experiment, or has a tuple of several; "<paper>/<experiment>" is one of another paper. `only`: these
     claims alone. The table as it is where no claim is about a row.
@@ -78,7 +78,7 @@ def is_looked_at(alternative: Alternative) -> bool:
 
 
 def part_of(alternative: Alternative) -> str:
-    """ " (2 of 4 comparisons)", of an alternative under which a part of a claim is looked at; "" where it is all."""
+    """Write " (2 of 4 comparisons)", where an alternative judges a part of a claim; "" where it is all."""
     looked_at, every = alternative.looked_at, alternative.of
     return f" ({looked_at} of {every} comparisons)" if looked_at < every else ""
 
@@ -122,10 +122,12 @@ class Outcome:
 
     @property
     def judged(self) -> dict[str, Alternative]:
+        """The claims that were judged under it."""
         return {key: entry for key, entry in self.claims.items() if was_judged(entry)}
 
     @property
     def turned(self) -> dict[str, Alternative]:
+        """The claims whose answer it changes."""
         return {key: entry for key, entry in self.judged.items() if entry.flips}
 
     @property

@@ -14,12 +14,12 @@ PROTOCOLS = {FULL: "Full protocol", "reduced": "Reduced budget", "quick": "Quick
 
 
 def sentence(text: str) -> str:
-    """The text with one full stop at its end, whether it had one or not."""
+    """Return the text with one full stop at its end, whether it had one or not."""
     return f"{text.strip().removesuffix('.')}."
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most so many characters, cut at a word."""
+    """Return the text in at most so many characters, cut at a word."""
     text = text.removesuffix(".")
     if len(text) <= width:
         return text
@@ -33,18 +33,18 @@ def setting(paper: Paper, name: str, value: Any) -> str:
 
 
 def instead(paper: Paper, name: str, value: Any, other: Any) -> str:
-    """ "one-hot input instead of feature input"."""
+    """Write "one-hot input instead of feature input"."""
     in_words = other if ANY in paper.wording.get(name, {}) else setting(paper, name, other)
     return f"{setting(paper, name, value)} instead of {in_words}"
 
 
 def settings(paper: Paper, chosen: Mapping[str, Any]) -> str:
-    """ "one-hot input; states of size 9": the settings of an alternative in words, in its order."""
+    """Write "one-hot input; states of size 9": the settings of an alternative in words, in its order."""
     return "; ".join(setting(paper, name, value) for name, value in chosen.items())
 
 
 def counted(status: Status) -> dict[str, Any]:
-    """What a row holds for its column of replicas."""
+    """Return what a row holds for its column of replicas."""
     diverged = f"{status.diverged} of {status.run} diverged" if status.diverged else status.absence
     return {"n": status.finished, "wanted": status.wanted, "diverged": status.diverged, "absence": diverged}
 
@@ -55,7 +55,7 @@ def replicas_or_absence(row: Mapping[str, Any]) -> str:
 
 
 def replicas(finished: int, wanted: int, diverged: int = 0) -> str:
-    """ "3", or "1 of 3" where the tier asks for more than have run; "3 (1 diverged)"."""
+    """Write "3", or "1 of 3" where the tier asks for more than have run; "3 (1 diverged)"."""
     run = finished + diverged
     text = f"{run} of {wanted}" if wanted > run else str(run)
     return f"{text} ({diverged} diverged)" if diverged else text
@@ -75,7 +75,7 @@ def by_reduction(models: Iterable[tuple[Context, str]]) -> dict[str, list[str]]:
 
 
 def reductions(context: Context, names: Sequence[str]) -> list[str]:
-    """A sentence for each way in which models are changed, with these models; without them where all are alike."""
+    """Write a sentence for each way in which models are changed, with these models unless all are alike."""
     groups = by_reduction((context, name) for name in names)
     named = {c: "; ".join(t) if len(t) <= _NAMED else plural(len(t), "model") for c, t in groups.items() if c}
     return [f"Reduced run{f' of {titles}' if len(groups) > 1 else ''}: {changed}." for changed, titles in named.items()]
@@ -91,7 +91,7 @@ def best_at_the_end(context: Context, names: Iterable[str]) -> dict[str, int]:
 
 
 def of_which(statement: str, context: Context, concerned: Mapping[str, int]) -> list[str]:
-    """The sentence on the models of which so many replicas are concerned; the count stands where there are several."""
+    """Write the sentence on the models of which so many replicas are concerned, with the count of several."""
     n = {name: context.status(name).finished for name in concerned}
     titles = [
         f"{context.title(name)} ({count} of {n[name]} replicas)" if n[name] > 1 else context.title(name)
@@ -102,7 +102,7 @@ def of_which(statement: str, context: Context, concerned: Mapping[str, int]) -> 
 
 
 def corpora(context: Context, names: Iterable[str]) -> list[str]:
-    """A sentence for each corpus that stands in for one of the paper's, with the models trained on it."""
+    """Return a sentence for each corpus that stands in for one of the paper's, with the models trained on it."""
     names, groups = list(names), {}
     for name in names:
         if used := context.replaced_dataset(name):
@@ -114,7 +114,7 @@ def corpora(context: Context, names: Iterable[str]) -> list[str]:
 
 
 def corpus(context: Context, name: str) -> str:
-    """The title of the corpus that this tier reads for an experiment, else of that in its file; "" of none."""
+    """Return the title of the corpus that this tier reads for an experiment, else of that in its file; "" of none."""
     stated = context.entry(name).data
     read = context.replaced_dataset(name) or (stated.dataset if stated else "")
     return context.datasets[read].title if read else ""

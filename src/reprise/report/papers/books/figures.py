@@ -27,7 +27,7 @@ _DECODERS = {"sample": style.OURS, "argmax": {**style.OURS, "color": style.VERMI
 
 
 def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A column a book: the loss over the step, ours over the original; below, ours minus the original.
+    """Draw a column a book: the loss over the step, ours over the original; below, ours minus the original.
 
     Lines are rolling means; the band is the 95 % interval of our mean, where several replicas were run. Squares and
     dots are the means at the document's steps.
@@ -100,7 +100,7 @@ def _legend(figure: Figure) -> None:
 
 
 def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A row a book, a column a measure of the texts, over the step: sampled, by argmax, and the book's own value."""
+    """Draw a row a book, a column a measure of the texts, over the step: sampled, by argmax, and the book's own."""
     names = context.cited_by(figure_id)
     rows, columns = len(names), len(_MEASURES)
     figure, grid = style.panels(1.7 * rows + 0.4, rows, columns, sharex=True, sharey=True, squeeze=False)

@@ -55,30 +55,30 @@ _MEASURES = {
 
 
 def original_of(context: Context, name: str) -> pd.Series | None:
-    """The original's losses by step; None where this tier trains on another text, or there is no original."""
+    """Return the original's losses by step; None where this tier trains on another text, or there is no original."""
     rows = _of_book(context, ORIGINAL_CURVES, name)
     return None if rows.empty else rows.set_index("step").train_loss_nats
 
 
 def _of_book(context: Context, file: str, name: str) -> pd.DataFrame:
-    """The original's rows of a book; none where this tier trains on another text."""
+    """Return the original's rows of a book; none where this tier trains on another text."""
     rows = context.original(file)
     return rows[(rows.book == name.partition("@")[0]) & (context.replaced_dataset(name) is None)]
 
 
 def table_steps(context: Context, name: str) -> list[int]:
-    """The steps of the document's tables, as this tier has them, up to the last one that is trained; not step 0."""
+    """Return the steps of the document's tables that this tier has, up to the last one that is trained; not step 0."""
     every, steps = (context.setting(name, f"training.{option}") for option in ("table_every", "steps"))
     return list(range(every, steps, every))
 
 
 def near(losses: Any, step: int) -> Any:
-    """The losses, of one run or a column a replica, at most NEIGHBOURS steps from `step`."""
+    """Return the losses, of one run or a column a replica, at most NEIGHBOURS steps from `step`."""
     return losses.loc[step - NEIGHBOURS : step + NEIGHBOURS]
 
 
 def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a book and step: the original's mean loss and ours, and whether ours is within two deviations of it.
+    """Make a row a book and step: the original's mean loss and ours, and whether ours is within two deviations of it.
 
     These deviations are of the original's single batches, since there is one run of it; ± of ours is its interval.
     """
@@ -108,7 +108,7 @@ def _original(row: Row) -> str:
 
 
 def _within(rows: pd.DataFrame) -> list[str]:
-    """The sentence on how many of the steps are within the bound, of each book, and where ours is farthest off."""
+    """Return the sentence on how many steps of each book are within the bound, and where ours is farthest off."""
     judged = rows[rows.within.notna()]
     if judged.empty:
         return []
@@ -140,7 +140,7 @@ def _losses(context: Context, name: str) -> list[dict[str, Any]]:
 
 
 def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a book, way of drawing and step: the measures of 100-character texts, and of the longer ones at the end.
+    """Make a row a book, way of drawing and step: measures of 100-character texts, and of the longer ones at the end.
 
     The original's are measured here, in the texts of its author's log. That its words are in the book takes the book:
     their share at the last of these steps is the one that the paper's file reports.
@@ -177,13 +177,13 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
 
 
 def _at(curves: Callable[[str, str], pd.DataFrame], measure: str, step: int, run: str) -> Any:
-    """A measure of every replica of a run at a step."""
+    """Return a measure of every replica of a run at a step."""
     points = curves(run, measure)
     return points.loc[step].dropna().to_numpy() if step in points.index else []
 
 
 def _originals(context: Context, name: str, length: int) -> list[dict[str, Any]]:
-    """A row a step of the author's log; none where this tier trains on another text."""
+    """Make a row a step of the author's log; none where this tier trains on another text."""
     rows, logged = [], _of_book(context, _LOGGED, name)
     for step, written in logged.groupby("step"):
         texts = (written.prompt + written.text).tolist()
@@ -212,7 +212,7 @@ def _measured(
 
 
 def expectations(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a quantity, a column a book: probabilities, entropies and shares of words after the prompts."""
+    """Make a row a quantity, a column a book: probabilities, entropies and shares of words after the prompts."""
     names = context.cited_by(table_id)
     rows = []
     for split, metric, label in EXPECTED:
@@ -244,7 +244,7 @@ def _share(measure: str) -> Any:
 
 
 def _stops(row: Row) -> str:
-    """The share, and of how many full stops it is where that is known."""
+    """Return the share, and of how many full stops it is where that is known."""
     share = _share(_STOPS)(row)
     return share if pd.isna(row["stops"]) or not row["stops"] else f"{share} of {integer(row['stops'])}"
 
@@ -263,7 +263,7 @@ _ON_T = (
 
 
 def samples(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a step: what the original wrote after a random character, and what ours wrote, drawn in both ways."""
+    """Make a row a step: what the original wrote after a random character, and what ours wrote, drawn in both ways."""
     (name,) = context.cited_by(table_id)
     original = _of_book(context, ORIGINAL, name).query("kind == 'start'").set_index("step", drop=False)
     ours = {(s["step"], s["decoder"]): s for s in context.samples(name) if s["kind"] == "start"}

@@ -139,7 +139,7 @@ def _line(
 
 
 def _ratios(axes: Axes, points: pd.DataFrame) -> None:
-    """A logarithmic axis with the ratios as the paper names them: sizes are whole numbers, so that 0.0997 is 0.1."""
+    """Label a logarithmic axis with the ratios as the paper names them: of whole sizes, so that 0.0997 is 0.1."""
     axes.set_xscale("log")
     ticks(axes.xaxis, sorted({float(f"{ratio:.1g}") for ratio in points.ratio}), lambda value: f"{value:g}")
     axes.set_xlabel("|m| / |h|", labelpad=1)

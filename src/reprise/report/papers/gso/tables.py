@@ -110,7 +110,7 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
 
 
 def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a model: the printed number read as bits and as nats, and ours, each beside that of a counted n-gram model.
+    """Make a row a model: the printed number read as bits and as nats, and ours, each beside a counted n-gram model's.
 
     Option `claim`: the claim about the unit, which names the n-gram model (`reference`) and what others published. The
     sentences under the table are computed.
@@ -191,7 +191,7 @@ def _verdict(printed: pd.DataFrame, yardstick: float) -> str:
 
 
 def _by(distance: float) -> str:
-    """ "5.9 % below": a ratio, given by its logarithm."""
+    """Write "5.9 % below": a ratio, given by its logarithm."""
     return f"{fixed(100 * abs(math.expm1(distance)), 1)} % {'above' if distance > 0 else 'below'}"
 
 
@@ -240,7 +240,7 @@ def _above_on_equal_folds(context: Context, name: str, reference: str) -> float 
 
 
 def _without_first_order_terms(context: Context, name: str, names: Sequence[str]) -> str | None:
-    """The general model without D and E that has the activation of `name`; None for itself."""
+    """Return the general model without D and E that has the activation of `name`; None for itself."""
     terms = ("activation", "input_term", "recurrent_term")
     wanted = [context.setting(name, "model.activation"), False, False]
     plain = (other for other in names if [context.setting(other, f"model.{term}") for term in terms] == wanted)
@@ -321,7 +321,7 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 
 
 def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a fact of the corpus: the paper's number, ours, and the difference where the paper's is exact."""
+    """Make a row a fact of the corpus: the paper's number, ours, and the difference where the paper's is exact."""
     (name,) = context.cited_by(table_id)
     stated = () if context.replaced_dataset(name) else context.entry(name).reported
     reported = {(entry.metric, entry.split): (entry.value, entry.note or "") for entry in stated}

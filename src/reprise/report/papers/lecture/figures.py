@@ -119,7 +119,7 @@ def _apart(values: list[float], least: float = 0.075) -> list[float]:
 
 
 def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """The error over weight and bias as shades, and both paths; and the error update by update."""
+    """Draw the error over weight and bias as shades, and both paths; and the error update by update."""
     (name,) = context.cited_by(figure_id)
     w, b, error = _surface(context, name)
     looks = {"plain": {**LOOKS[1], "markersize": 4.5}, "clipped": {**LOOKS[0], "markersize": 2}}
@@ -168,12 +168,12 @@ _LOWEST = 1e-70
 
 
 def jacobians(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A panel a network: before and after training, and both bounds with the first weights."""
+    """Draw a panel a network: before and after training, and both bounds with the first weights."""
     return _panels(context, figure_id, ("start", "end"), _BOUNDS)
 
 
 def random_jacobians(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A panel a network that is not trained, and its bound."""
+    """Draw a panel a network that is not trained, and its bound."""
     return _panels(context, figure_id, ("start",), _BOUNDS[:1])
 
 
@@ -229,7 +229,7 @@ def _norms(axes: Axes, points: pd.DataFrame, look: Mapping[str, Any]) -> None:
 
 
 def _middle(points: pd.DataFrame) -> pd.Series:
-    """The geometric mean over replicas, as in tables and claims: norms differ by orders of magnitude."""
+    """Return the geometric mean over replicas, as in tables and claims: norms differ by orders of magnitude."""
     return np.exp(np.log(_positive(points)).mean(axis=1))
 
 
@@ -245,7 +245,7 @@ _DULL = {**_ESTIMATE, "color": style.GREY, "marker": "X"}
 
 
 def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A panel a group of words, a row a network: a faint dot a seed, their mean with its interval, and the baseline."""
+    """Draw a panel a group of words, a row a network: a faint dot a seed, their mean, and the baseline."""
     names = context.cited_by(figure_id)
     states = [context.status(name) for name in names]
     run = [f" ({s.finished} of {s.wanted} run)" if s.missing or s.diverged else "" for s in states]
@@ -267,7 +267,7 @@ def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Fig
 
 
 def _dots(axes: Axes, place: int, context: Context, name: str, metric: str, look: Mapping[str, Any]) -> None:
-    """A faint dot a seed and their mean with its interval, in the row at `place`."""
+    """Draw a faint dot a seed and their mean with its interval, in the row at `place`."""
     values = context.values(name, metric, "test")
     axes.plot(values, [place] * len(values), **_REPLICA)
     style.estimate(axes, place, measured(context, name, metric, "test"), look, across=True)
@@ -331,7 +331,7 @@ def learned(context: Context, name: str) -> bool:
 
 
 def _labels(context: Context, names: list[str]) -> dict[str, str]:
-    """ "Translation, I to III, two layers" -> "+ two layers"; with its steps where two would be called alike."""
+    """Write "Translation, I to III, two layers" -> "+ two layers"; with its steps where two would be called alike."""
     parts = {name: context.title(name).partition(", ")[2] or context.title(name) for name in names}
     steps = {name: text.partition(", ") if text.startswith("I") else ("", "", text) for name, text in parts.items()}
     labels, last = {}, [rest for *_, rest in steps.values()]

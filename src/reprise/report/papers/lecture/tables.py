@@ -39,7 +39,7 @@ _ABOUT = {
 
 
 def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a model and quantity, a column an order: test perplexity, infinite where a word has no probability."""
+    """Make a row a model and quantity, a column an order: test perplexity, infinite where a word has no probability."""
     names = context.cited_by(table_id)
     orders = range(1, max(context.setting(name, "model.order") for name in names) + 1)
     rows = []
@@ -74,7 +74,7 @@ def _order(n: int) -> Any:
 
 
 def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an order, a column a size of the training text: different n-grams."""
+    """Make a row an order, a column a size of the training text: different n-grams."""
     (name,) = context.cited_by(table_id)
     rows = []
     for n in range(1, context.setting(name, "model.order") + 1):
@@ -92,7 +92,7 @@ def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
 
 
 def language_models(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a model: test perplexity of the notes' own, then of those cited from other papers.
+    """Make a row a model: test perplexity of the notes' own, then of those cited from other papers.
 
     Option `cited`: "<paper>/<experiment>", one after the other; they are as the same tier has them. Notes say of which
     models the tier changes settings, since not all of them have the same left.
@@ -142,7 +142,7 @@ def _language_model(context: Context, name: str, here: bool) -> dict[str, Any]:
 
 
 def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a network: the names recalled over the distances of both sentences and the longest, and Jacobian norms."""
+    """Make a row a network: names recalled over the distances of both sentences and the longest, and Jacobian norms."""
     names = context.cited_by(table_id)
     longest = {name: FIXED + context.setting(name, "data.filler") for name in names}
     rows, about = [], {}
@@ -183,7 +183,7 @@ _PARTS = {"": "All words", "_ambiguous": "Words with several tags", "_unseen": "
 
 
 def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a network, and last the words' most frequent tags: test accuracy of all words and of two groups of them."""
+    """Make a row a network, and last the words' most frequent tags: test accuracy of all words and of two groups."""
     names = context.cited_by(table_id)
     rows = _rows(context, names, _PARTS)
     if guessed := _guessed(context, names, _PARTS):
@@ -194,7 +194,7 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
 
 
 def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a way to make one vector of all states: test accuracy of the sentences' labels, by length of sentence."""
+    """Make a row a way to make one vector of all states: test accuracy of the sentences' labels, by their length."""
     names, groups = context.cited_by(table_id), {"": "Accuracy", "_short": "Short sentences", "_long": "Long"}
     shares = [fixed(share, 4) for share in _guessed(context, names, groups)]
     sentence = "By guessing the more frequent label {}; of short sentences {}, of long ones {}."
@@ -204,7 +204,7 @@ def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
 
 
 def _guessed(context: Context, names: list[str], groups: Iterable[str]) -> list[float | None]:
-    """The shares that guessing gets right, as the first finished network counted them; none without one."""
+    """Return the shares that guessing gets right, as the first finished network counted them; none without one."""
     finished = [name for name in names if context.status(name).finished]
     return [mean(context.values(finished[0], f"guessing{group}", "test")) for group in groups if finished]
 
@@ -233,7 +233,7 @@ def _labelled(
     rows: list[dict[str, Any]],
     notes: Iterable[str] = (),
 ) -> Table:
-    """The table of networks that give words or sentences their labels."""
+    """Return the table of networks that give words or sentences their labels."""
     shares = [cells.interval(head, f"accuracy{group}", 4, share=True) for group, head in groups.items()]
     columns = [*first, *shares, cells.interval(loss, "log_loss", 3), _BEST_EPOCH, _COUNTED]
     frame = pd.DataFrame(rows)
@@ -291,12 +291,12 @@ _TRANSLATION_QUANTITIES = {
 
 
 def translations(context: Context, name: str) -> list[dict[str, Any]]:
-    """The samples with all test translations of an experiment, a finished replica each."""
+    """Return the samples with all test translations of an experiment, a finished replica each."""
     return [sample for sample in context.samples(name, None) if sample["kind"] == TRANSLATIONS]
 
 
 def translation_ladder(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
+    """Make a row a model: test perplexity and BLEU, validation perplexity and the epoch that they are of."""
     names = context.cited_by(table_id)
     rows = pd.DataFrame([_translation_row(context, name) for name in names]).astype({"parameters": "Int64"})
     units = (replica.units.items() for name in names for replica in context.replicas(name, "finished"))

@@ -76,7 +76,7 @@ def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
 
 
 def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, str, int]], what: str) -> Table:
-    """The paper's number and ours for (split, metric, title, decimals), of every cited experiment and its variants."""
+    """Return the paper's number and ours for (split, metric, title, decimals), of cited experiments and variants."""
     rows = []
     for name, title in with_variants(context, context.cited_by(table_id), waiting=True):
         for split, metric, quantity, places in quantities:
@@ -133,7 +133,7 @@ BOTH = "tests"
 
 
 def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A table a split, a row an experiment: the paper's log-perplexity and ours, at the last epoch and at the best one.
+    """Make a table a split, a row an experiment: the paper's log-perplexity and ours, at the last epoch and the best.
 
     The paper's numbers stand beside ours on another release of its treebank too; the notes say which one it is.
     """
@@ -157,7 +157,7 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
 
 
 def _of_split(row: Row, split: str) -> dict[str, Any]:
-    """What a row of all splits has of one."""
+    """Return what a row of all splits has of one."""
     shared = ("experiment", "title", "parameters", "epochs", "best_epoch", "diverged", "run", "wanted", "absence")
     own = ("paper", "mean", "std", "low", "high", "single", "deviation", "gap", "gap_in_std")
     by_column = {key: row[key] for key in shared} | {key: row.get(f"{split}_{key}") for key in own}
@@ -165,7 +165,7 @@ def _of_split(row: Row, split: str) -> dict[str, Any]:
 
 
 def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a model: the one of `base` or `full` that it differs least from, in what, and the change on both tests.
+    """Make a row a model: the one of `base` or `full` that it differs least from, in what, and the change on the tests.
 
     The change is that of the last epochs, which Table 4 is of, and beside it that of the best ones: where losses rise
     to the end, the last epoch of two models may say more of where they stopped. Each change has a sentence, in which
@@ -229,14 +229,14 @@ def _row(context: Context, name: str) -> dict[str, Any]:
 
 
 def _paper(context: Context, name: str, split: str) -> float | None:
-    """The paper's number, if this tier trains on the paper's corpus or on another release of its kind."""
+    """Return the paper's number, if this tier trains on the paper's corpus or on another release of its kind."""
     used, stated = context.replaced_dataset(name), context.entry(name).data.dataset
     alike = used is None or context.datasets[used].prepare == context.datasets[stated].prepare
     return context.printed(name, METRIC, split) if alike else None
 
 
 def _factor(context: Context, names: list[str]) -> list[str]:
-    """The sentence on the factor between the softmax RNN and the best log-linear model, on Test1."""
+    """Return the sentence on the factor between the softmax RNN and the best log-linear model, on Test1."""
     frame = pd.DataFrame({"title": map(context.title, names)})
     frame["output"] = [context.setting(name, "model.output") for name in names]
     frame["ours"] = [mean(context.values(name, METRIC, "test1")) for name in names]
@@ -258,7 +258,7 @@ def _factor(context: Context, names: list[str]) -> list[str]:
 
 
 def _differences(context: Context, name: str, other: str) -> list[str]:
-    """The model settings in which an experiment differs from another, where both have them."""
+    """Return the model settings in which an experiment differs from another, where both have them."""
     mine, theirs = (
         {key: context.setting(run, f"model.{key}") for key in context.entry(run).model.settings}
         for run in (name, other)
@@ -308,7 +308,7 @@ WORDS_METRIC, BY_FREQUENCY, ALL = "agreement", "agreement_by_frequency", "all"
 
 
 def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a word of the first whole sentence that the cited model wrote, with its features."""
+    """Make a row a word of the first whole sentence that the cited model wrote, with its features."""
     (name, *_) = context.cited_by(table_id)
     written = [sample for sample in context.samples(name, None) if "features" in sample]
     sample, pairs = next(((sample, part) for sample in written for part in _sentences(sample)), ({}, []))
@@ -323,7 +323,7 @@ def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
 
 
 def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a model and feature: the share of pairs judged right, of all and by distance.
+    """Make a row a model and feature: the share of pairs judged right, of all and by distance.
 
     After the models stands, for each corpus, what choosing the form that is more frequent in it would give.
     """
@@ -375,7 +375,7 @@ def _words_share(span: str) -> Column:
 
 
 def _against(context: Context, name: str, other: str, spans: list[str]) -> str:
-    """What a model has gained on the first one of its corpus at every distance."""
+    """Return what a model has gained on the first one of its corpus at every distance."""
     parts = []
     for span in spans:
         gain = _above(context, name, other, f"{WORDS_METRIC}/{ALL}/{ALL}/{span}")
@@ -386,7 +386,7 @@ def _against(context: Context, name: str, other: str, spans: list[str]) -> str:
 
 
 def _sentences(sample: Mapping[str, Any]) -> list[list[tuple[str, str]]]:
-    """The sentences of a text that begin and end in it, each word with its features; the text's head if it has none."""
+    """Return the whole sentences of a text, each word with its features; the text's head if it has none."""
     pairs = list(zip(sample["words"], sample["features"], strict=True))
     ends = [i for i, (word, _) in enumerate(pairs) if word == NIL]
     if not ends:

@@ -30,7 +30,7 @@ _THEIR_STEP = {"color": style.BLACK, "linewidth": 1.0, "linestyle": (0, (4, 2)),
 
 
 def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A column an experiment: the share of seeds that have made no mistake in a batch by a step, above their losses.
+    """Draw a column an experiment: the share of seeds that have made no mistake in a batch by a step, above losses.
 
     The band is the share's 95 % interval after Clopper and Pearson. The original's first such step is a dashed line;
     its loss stands out from ours, a faint line a seed. Option `smooth`: losses are means of so many logged points.

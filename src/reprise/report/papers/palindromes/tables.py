@@ -25,7 +25,7 @@ _FIRST, _LAST = "first_full_accuracy_step", "last_ten_accuracy"
 
 
 def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an experiment: first logged step at 100 % accuracy, and accuracy of the last ten batches, with its gap.
+    """Make a row an experiment: first logged step at 100 % accuracy, and accuracy of the last ten batches.
 
     Of the first step the gap is that of the median, in steps: those that never get there have none, so that it has no
     deviation. The share that gets there has Clopper and Pearson's interval.
@@ -57,7 +57,7 @@ def _row(context: Context, name: str, variant: str) -> dict[str, Any]:
     first = [step for step in first_steps(context, run) if math.isfinite(step)]
     last = measured(context, run, _LAST, SPLIT)
     paper_first, paper_last = (context.printed(name, metric, SPLIT) for metric in (_FIRST, _LAST))
-    median = float(np.median(first)) if len(first) else None
+    median = float(np.median(first)) if first else None
     low, high = clopper_pearson(len(first), status.run) if status.run else (None, None)
     model = context.paper.experiments[name].model.name
     return {

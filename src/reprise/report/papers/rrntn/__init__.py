@@ -1,0 +1,1 @@
+"""Figures of document 001."""

@@ -1,0 +1,1 @@
+"""Figures and tables that any paper may have."""

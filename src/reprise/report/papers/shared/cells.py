@@ -24,10 +24,12 @@ def text(title: str, key: str, words: bool = True) -> Column:
 
 
 def count(title: str, key: str) -> Column:
+    """Make a column of counts."""
     return Column(title, lambda row: integer(row[key]))
 
 
 def number(title: str, key: str, places: int) -> Column:
+    """Make a column of numbers with so many decimals."""
     return Column(title, lambda row: fixed(row[key], places))
 
 
@@ -44,7 +46,7 @@ def with_interval(row: Row, key: str, places: int, share: bool = False, least: f
 
 
 def ours(title: str, key: str, places: int, least: float | None = None) -> Column:
-    """The same of a row with its `absence`, which is said where there is no mean; "diverged" where all did."""
+    """Return the same of a row with its `absence`, which is said where there is no mean; "diverged" where all did."""
     shown = interval(title, key, places, least=least).show
 
     def show(row: Row) -> str:
@@ -56,11 +58,12 @@ def ours(title: str, key: str, places: int, least: float | None = None) -> Colum
 
 
 def signed(value: float | None, places: int, of: str = "") -> str:
-    """A number with its sign, + included; a dash where there is none."""
+    """Return a number with its sign, + included; a dash where there is none."""
     return NONE if pd.isna(value) else f"{'+' if value > 0 else ''}{fixed(value, places)}{of}"
 
 
 def yes_or_no(value: Any) -> str:
+    """Write a truth value; a dash where there is none."""
     return NONE if pd.isna(value) else "yes" if value else "no"
 
 

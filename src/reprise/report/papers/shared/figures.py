@@ -23,8 +23,9 @@ _LOGGED = {"perplexity": "cross_entropy"}
 
 
 def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """A line a cited experiment: the mean over the replicas that finished, as far as all of them go, in the band of its
-    95 % interval. One that diverged is a line of its own.
+    """Draw a line a cited experiment: the mean over the replicas that finished, in the band of its 95 % interval.
+
+    It goes as far as all replicas do. One that diverged is a line of its own.
 
     Options: `metric` (a curve's, or "perplexity", worked out from a cross-entropy in nats/token) and `split`. The
     paper's number for both is a dashed line in the colour of its experiment, where that reads the paper's text.
@@ -65,7 +66,7 @@ def _note(context: Context, name: str) -> str:
 
 
 def _unit_and_axis(context: Context, figure_id: str, names: list[str], metric: str, split: str) -> tuple[str, str]:
-    """The unit of what is drawn, "" where the metric's name says it, and what it is drawn over.
+    """Return the unit of what is drawn, "" where the metric's name says it, and what it is drawn over.
 
     Errors: `UserError` where no curve of the experiments has it.
     """

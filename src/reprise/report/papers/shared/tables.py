@@ -95,7 +95,7 @@ def _in_full(context: Context, claim: Claim, decision: Decision) -> list[str]:
 
 
 def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a comparison: its largest error, the tolerance, whether it holds, and the claims that name it."""
+    """Make a row a comparison: its largest error, the tolerance, whether it holds, and the claims that name it."""
     rows, notes = [], []
     for name in context.cited_by(table_id):
         experiment, tolerance = context.entry(name), context.entry(name).check.tolerance
@@ -135,7 +135,7 @@ def _error(row: Row) -> str:
 
 
 def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a printed number: its formula, its value, and whether the two agree. Those that do not come first."""
+    """Make a row a printed number: its formula, its value, and whether the two agree. Those that do not come first."""
     rows = []
     for key, entry in context.paper.arithmetic.items():
         stated = {"id": key, **picked(entry, "text", "place", "printed", "formula", "equals")}
@@ -157,7 +157,7 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
 
 
 def errata(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row a place of the paper that cannot be meant as it stands: what it says, and what is right."""
+    """Make a row a place of the paper that cannot be meant as it stands: what it says, and what is right."""
     columns = [
         text("Place", "place"),
         text("The paper says", "says"),
@@ -172,7 +172,7 @@ def _number(value: float) -> str:
 
 
 def _computed(row: Row) -> str:
-    """The value; in per cent where the paper prints it so."""
+    """Return the value; in per cent where the paper prints it so."""
     if not pd.isna(row["other"]):
         return " and ".join(_number(value) for value in (row["value"], row["other"]))
     if pd.notna(row["printed"]) and row["printed"].endswith("%"):
@@ -194,8 +194,9 @@ def _formula(row: Row) -> str:
 
 
 def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an assumption, alternative and experiment that it was run on: our number, that under the alternative, and
-    the claims' verdicts under both, whether they change or not.
+    """Make a row an assumption, alternative and experiment that it was run on: our number under both.
+
+    The claims' answers under both stand beside them, whether they change or not.
 
     Option `numbers`: "<metric> <split>", separated by commas; of an experiment the first that it has.
     """
@@ -236,7 +237,7 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 
 
 def _finished_alone(context: Context, frame: pd.DataFrame) -> list[str]:
-    """ "Means are over the replicas that finished: LSTM, T = 500: 2 of 10, 3 of 10 under weight-law=corrected." """
+    """Write "Means are over the replicas that finished: LSTM, T = 500: 2 of 10, 3 of 10 under weight-law=corrected"."""
     counts = []
     for row in frame[frame.experiment.notna()].itertuples():
         suffix = f"{row.assumption}={row.alternative}"
@@ -248,7 +249,7 @@ def _finished_alone(context: Context, frame: pd.DataFrame) -> list[str]:
 
 
 def _refuse_unknown(context: Context, where: str, numbers: list[tuple[str, str]]) -> None:
-    """A number that no record, claim or printed number has is a mistake, where a finished run has none of them all."""
+    """Refuse a number that no record, claim or printed number has, where a finished run has none of them all."""
     stated = {term.quantity for claim in context.paper.claims.values() for term in terms_of(claim)}
     stated |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
     unknown = [" ".join(pair) for pair in numbers if pair not in context.units.keys() | stated]
@@ -379,7 +380,7 @@ _SETBACK = 1.5
 
 
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """A row an experiment: the paper's test perplexity, ours ± its interval, and the gap, absolute and in deviations.
+    """Make a row an experiment: the paper's test perplexity, ours ± its interval, and the gap, absolute and in SDs.
 
     Both rest on the deviation of one replica that verdicts take (`parts.spreads`). An experiment that this tier trains
     on another corpus is not set beside the paper's number.
