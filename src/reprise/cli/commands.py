@@ -179,6 +179,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         *KEPT,
         argument("--text", type=Path, metavar="FILE", help="measure this text in place of the test text"),
         argument("--device", choices=("cpu", "cuda"), default="cpu", help="where the model reads (default: cpu)"),
+        argument("--threads", type=_THREADS, default=1, help="CPU threads (default 1)"),
         argument("--by-count", metavar="SPLIT", help="the loss of this split's words by their counts in training"),
     ],
     "sample": [

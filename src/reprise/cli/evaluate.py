@@ -34,7 +34,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
     from reprise.training.loop import torch_settings
 
     out = console()
-    with TemporaryDirectory() as folder, torch_settings():
+    with TemporaryDirectory() as folder, torch_settings(options.threads):
         corpus = corpus_file(project, experiment, options.corpus)
         if options.text:
             corpus = with_own_test(corpus, options.text, Path(folder) / "own.npz", out.print)
