@@ -47,7 +47,7 @@ def make_parser() -> Parser:
         "--json", type=write, nargs="?", const=True, metavar="FILE", help=f"write the result; {default}"
     )
     parser.add_argument("--only", metavar="PART", nargs="+", default=[""], help="of workload/implementation, as k100/")
-    budget = "for all repetitions together (default 900); checks and compilation come on top"
+    budget = "for all repetitions together (default 900); of gpu, for checks and compilation too"
     parser.add_argument("--budget", type=float, metavar="SECONDS", default=900.0, help=budget)
     jobs = "time our engine alone and N times at once, a core each, in place of the comparison"
     parser.add_argument("--jobs", type=int, metavar="N", help=jobs)

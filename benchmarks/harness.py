@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -50,7 +51,8 @@ def run_bench(
         name: The benchmark's name.
         bench: Its module.
         selected: Workloads, each with the names of implementations.
-        budget: Seconds of the repetitions of all workloads together; checks and compilation come on top.
+        budget: Seconds of the repetitions of all workloads together; checks and compilation come on top, except on a
+            GPU, where the budget is for all.
         report: Prints a line.
         keep: Gets the result after every workload, so that an interruption leaves those that are done.
     """
@@ -60,14 +62,21 @@ def run_bench(
         head |= {"bandwidth_gb": None if on_gpu else bandwidths()}
         peak = None if on_gpu else peak_gflops()
         rows, workloads = [], []
-        for workload, implementations in selected:
+        end = time.monotonic() + budget
+        for number, (workload, implementations) in enumerate(selected):
+            share = budget / len(selected)
+            if on_gpu:  # of what is left, for at most as many as there are families
+                share = (end - time.monotonic()) / min(len(selected) - number, len(bench.FIRST))
+                if share <= 0:
+                    report(f"{workload.name}: not timed; the budget is used up")
+                    continue
             with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
                 task, facts = bench.make_task(workload, Path(folder))
                 facts |= {"bytes_a_token": task.bytes_a_token, "from": level_of(workload.weight_bytes)}
                 workloads.append(workload.described() | facts)
                 expected = tasks.expected(task)
                 report(f"{workload.name}: {facts['text']}")
-                timed = compare(name, Path(folder), expected, implementations, budget / len(selected), report)
+                timed = compare(name, Path(folder), expected, implementations, share, report, whole=on_gpu)
             some = [{"workload": workload.name, **row} for row in timed]
             for row in some:  # each row's median over those of the others of its workload
                 others = [other for other in some if other is not row and row["median"] and other["median"]]
@@ -100,8 +109,14 @@ def compare(
     implementations: Iterable[str],
     seconds: float,
     report: Report,
+    whole: bool = False,
 ) -> list[dict[str, Any]]:
-    """A row an implementation: its speed, or in `note` why there is none."""
+    """Return a row an implementation: its speed, or in `note` why there is none.
+
+    `seconds` are those of the repetitions; with `whole`, those of checks and compilation as well, of which a quarter is
+    kept for repetitions.
+    """
+    end = time.monotonic() + seconds
     rows = {name: _row(name) for name in implementations}
     with ExitStack() as stack:
         ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
@@ -113,7 +128,8 @@ def compare(
         for name in rows:
             worker = stack.enter_context(closing(Worker(bench, name, folder)))
             try:
-                facts = worker.ready(PREPARATION_LIMIT)
+                left = end - time.monotonic() - seconds / 4
+                facts = worker.ready(min(PREPARATION_LIMIT, max(0.0, left)) if whole else PREPARATION_LIMIT)
                 if difference := disagreement(expected, facts):
                     raise WorkerFailed(f"{WRONG}: {difference}")
             except WorkerFailed as failure:
@@ -127,6 +143,7 @@ def compare(
                 rows[name]["log_perplexity_error"] = error
             closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
             report(f"  {name}: the same update{closeness}")
+        seconds = max(0.0, end - time.monotonic()) if whole else seconds
         each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(ready))))
 
         def repeat(name: str) -> Repetition | None:

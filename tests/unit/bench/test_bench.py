@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from contextlib import closing
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -240,6 +241,42 @@ def test_what_fails_is_closed_before_the_others_go_on(monkeypatch):
     # 4.2 s are 7 rounds of 2, so 0.3 s each: 300 subsequences.
     expected = ["late closed", "frail 300", "sound 300", "sound 300", "frail closed", "sound 300"]
     assert FakeWorker.log[:6] == expected
+
+
+def test_on_a_gpu_the_budget_is_for_checks_too(monkeypatch):
+    """Of four seconds, checks get three. The first takes them all, so that no other one begins."""
+    clock, limits = [0.0], []
+
+    class Slow(FakeWorker):
+        def ready(self, limit):
+            limits.append(limit)
+            clock[0] += 3.5
+            return super().ready(limit)
+
+    monkeypatch.setattr(harness, "Worker", Slow)
+    monkeypatch.setattr(harness.time, "monotonic", lambda: clock[0])
+    compare("toy", Path(), EXPECTED, ["sound", "other"], 4.0, lambda line: None, whole=True)
+    assert limits == [3.0, 0.0]
+    limits.clear()
+    compare("toy", Path(), EXPECTED, ["sound", "other"], 4.0, lambda line: None)
+    assert limits == [harness.PREPARATION_LIMIT] * 2
+
+
+def test_workloads_that_the_budget_of_a_gpu_leaves_no_time_for_are_named(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    clock, lines, kept = [0.0], [], []
+
+    def compared(*arguments, **options):
+        clock[0] += 10.0
+        return []
+
+    monkeypatch.setattr(harness, "compare", compared)
+    monkeypatch.setattr(harness.time, "monotonic", lambda: clock[0])
+    bench = SimpleNamespace(make_task=lambda w, folder: rntn.make_task(w, folder, BLOCK), ON_GPU=True, FIRST=("a", "b"))
+    selected = [(SENTENCES, ["eager"]), (replace(SENTENCES, name="later"), ["eager"])]
+    result = run_bench("gpu", bench, selected, 9.0, lines.append, kept.append)
+    assert [workload["name"] for workload in result["workloads"]] == ["sentences"]
+    assert (lines[-1], kept) == ("later: not timed; the budget is used up", [result])
 
 
 @pytest.mark.parametrize(

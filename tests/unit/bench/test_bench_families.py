@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
@@ -86,7 +85,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def made(bench, workload, folder):
-    return import_module(f"benchmarks.{bench}").make_task(workload, folder, PIECES[tasks.family_of(workload)])
+    family = tasks.family_of(workload)
+    return family.make_task(workload, folder, PIECES[family])
 
 
 @pytest.mark.slow
@@ -110,6 +110,22 @@ def test_replicas_of_a_stack_count_each(folder):
     for name, replicas in (("stacked-1", 1), ("stacked-8", 8), ("stacked-most", 2)):
         stream, facts = worker.prepared("gpu", name, folder)
         assert (facts["replicas"], stream.timed(1)["tokens"]) == (replicas, replicas * task.tokens(0, 1))
+
+
+def test_a_compiled_step_is_marked_and_its_state_outlives_the_next(monkeypatch):
+    """As in a CUDA graph: what a step gives back lies where the next one writes."""
+    memory, marked = torch.zeros(2), []
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: marked.append(memory.clone()))
+    step = gpu.compile_forward(lambda words, state: (words, (memory.copy_(state[0] + words),)))
+    _, first = step(torch.ones(2), (torch.zeros(2),))
+    _, second = step(torch.ones(2), first)
+    assert (first[0].tolist(), second[0].tolist(), len(marked)) == ([1.0, 1.0], [2.0, 2.0], 2)
+
+
+def test_on_a_gpu_one_task_of_each_family_comes_first():
+    assert {tasks.family_of(w) for w in gpu.WORKLOADS[: len(gpu.FIRST)]} == {gated, rntn, gso, loglinear}
+    assert len({w.name for w in gpu.WORKLOADS}) == 11
 
 
 TRAIN_IN_JAX = """
