@@ -50,8 +50,10 @@ class Task(tasks.Windows):
 
     @property
     def bytes_a_token(self) -> float:
-        """Traffic of the weights: in every window six passes over W_o and the weights of the input, in every step two
-        over those of the states. A word's matrix counts once a step, and four times a window for its update.
+        """Traffic of the weights.
+
+        In every window six passes over W_o and the weights of the input, in every step two over those of the states. A
+        word's matrix counts once a step, and four times a window for its update.
         """
         w, words = self.workload, self.x[0].size
         of_steps = w.hidden**2 * ({"gru": 3, "lstm": 4}[w.cell] - (w.matrices > 1))
@@ -107,7 +109,7 @@ def make_member(stack: Any, model: Any) -> Any:
 
 
 def build_model(task: Task, generator: Any = None) -> Any:
-    """The readable model; its parameters are zero, or drawn with the `generator`."""
+    """Make the readable model; its parameters are zero, or drawn with the `generator`."""
     from reprise.models.gated import GRU, LSTM, initialise
 
     w = task.workload
@@ -118,7 +120,7 @@ def build_model(task: Task, generator: Any = None) -> Any:
 
 
 def make_task(workload: Workload, folder: Path, windows: int = WINDOWS) -> tuple[Task, dict[str, Any]]:
-    """Writes a task of so many windows to `folder`; the task, and facts about it."""
+    """Write a task of so many windows to `folder`; the task, and facts about it."""
     count = STREAMS * windows * STEPS + 1
     split, _, origin = tasks.words_for(workload.dataset, workload.vocabulary, count)
     words = np.resize(split.tokens, count)

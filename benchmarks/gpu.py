@@ -92,12 +92,12 @@ class Stacked(tasks.Implementation):
 
 
 def eager(task: Any) -> tasks.Implementation:
-    """The readable model with autograd, on the GPU."""
+    """Make the readable model with autograd, on the GPU."""
     return tasks.family_of(task).Engine(task, "reference", on=device())
 
 
 def compiled(task: Any) -> tasks.Implementation:
-    """What torch compiles: the readable model of a gated network, else the peer of the family."""
+    """Make what torch compiles: the readable model of a gated network, else the peer of the family."""
     import torch
 
     family = tasks.family_of(task)
@@ -138,7 +138,7 @@ def cudnn(task: Any) -> tasks.Implementation:
 
 
 def peer(task: Any, name: str) -> Any:
-    """A peer of the task's family, its tensors on the GPU: they are made there unless they say otherwise."""
+    """Make a peer of the task's family, its tensors on the GPU: they are made there unless they say otherwise."""
     import torch
 
     peers = import_module(tasks.family_of(task).__name__.replace("benchmarks", "benchmarks.peers"))

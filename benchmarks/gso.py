@@ -156,7 +156,7 @@ _SHORTER = 0.64
 
 
 def lines_for(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) -> tuple[Corpus, str]:
-    """A corpus of one fold, and where its lines come from: the prepared corpus if there is one, else random lines.
+    """Return a corpus of one fold, and where its lines come from: a prepared corpus, else random lines.
 
     `batches` full batches of training lines, a ninth as many to validate, and one to test.
     """
@@ -194,7 +194,7 @@ def make_member(stack: Any, model: Any) -> Any:
 
 
 def build_model(task: Task, generator: Any = None) -> Any:
-    """The readable model, its parameters drawn with the `generator`, or with another."""
+    """Make the readable model, its parameters drawn with the `generator`, or with another."""
     import torch
 
     from reprise.models.gso_start import initial_model
@@ -204,7 +204,7 @@ def build_model(task: Task, generator: Any = None) -> Any:
 
 
 def make_task(workload: Workload, folder: Path, batches: int = BATCHES) -> tuple[Task, dict[str, Any]]:
-    """Writes a task of so many batches to `folder`; the task, and facts about it."""
+    """Write a task of so many batches to `folder`; the task, and facts about it."""
     corpus, origin = lines_for(workload, batches)
     corpus.save(folder / "corpus.npz")
     lines, training = corpus.splits["lines"], np.flatnonzero(corpus.extra["part"][0] == 0)
@@ -278,7 +278,7 @@ class Epochs(tasks.Implementation):
 
 
 def _experiment(w: Workload) -> dict[str, Any]:
-    """The configuration of an experiment like the workload, without an end."""
+    """Return the configuration of an experiment like the workload, without an end."""
     options = {"batch_size": BATCH, "optimiser": "adam", "learning_rate": 0.001, "clip_norm": 0.0}
     options |= {"max_epochs": 10**9, "loss_reduction": "mean-tokens", "selection": "best-valid"}
     training = {"protocol": "line-epochs", "options": options}

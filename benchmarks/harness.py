@@ -125,7 +125,7 @@ def compare(
             worker.close()  # or it might go on computing while others are timed
             rows[name] = _row(name) | {"note": str(failure)}
 
-        for name in rows:
+        for name in tuple(rows):
             worker = stack.enter_context(closing(Worker(bench, name, folder)))
             try:
                 left = end - time.monotonic() - seconds / 4
@@ -190,7 +190,7 @@ def log_perplexity_error(expected: Mapping[str, Any], facts: Mapping[str, Any]) 
 
 @contextlib.contextmanager
 def pinned() -> Iterator[int | None]:
-    """Keeps this process, and those it starts, on the last core that it may use; yields that core.
+    """Keep this process, and those it starts, on the last core that it may use; yield that core.
 
     None where the system cannot pin. torch computes with one thread meanwhile.
     """
@@ -254,7 +254,7 @@ def show(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str)
     for number, name in enumerate(columns):
         table.add_column(name, no_wrap=True, justify="right" if number > 1 else "left")
     for workload, rows in groupby(result["rows"], key=lambda row: row["workload"]):
-        for row in rows:
+        for number, row in enumerate(rows):
             cells = ["-"] * 7
             if row["median"] is not None:
                 shares, ratio = (row["share_of_peak"], row["share_of_limit"]), row["ratio_to"].get(ours)
@@ -262,8 +262,7 @@ def show(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str)
                 cells.append(f"{row['reps']} ({row['quiet_reps']})")
                 cells += ["-" if share is None else f"{100 * share:.3g} %" for share in shares]
                 cells.append("-" if ratio is None else f"{1 / ratio:.2f} x")
-            table.add_row(workload, row["implementation"], *cells)
-            workload = ""
+            table.add_row("" if number else workload, row["implementation"], *cells)
         table.add_section()
     console.print(table)
     for row in result["rows"]:

@@ -105,7 +105,7 @@ def make_member(stack: Any, model: Any) -> Any:
 
 
 def build_model(task: Task, generator: Any = None) -> Any:
-    """The readable model; its parameters are zero, or drawn with the `generator`."""
+    """Make the readable model; its parameters are zero, or drawn with the `generator`."""
     from reprise.models.lexicon import Lexicon, Sparse
     from reprise.models.loglinear import LogLinearRNN, initialise
 
@@ -121,7 +121,7 @@ def build_model(task: Task, generator: Any = None) -> Any:
 def make_task(
     workload: Workload, folder: Path, batches: int = BATCHES, corpora: Path = tasks.CORPORA
 ) -> tuple[Task, dict[str, Any]]:
-    """Writes a task of so many batches to `folder`; the task, and facts about it."""
+    """Write a task of so many batches to `folder`; the task, and facts about it."""
     from reprise import counters
 
     tokens, known, origin = _text(workload, corpora)

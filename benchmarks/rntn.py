@@ -92,7 +92,7 @@ class Task(tasks.Task):
         return 4 * (3 * w.hidden * w.vocabulary / length + 4 * w.hidden**2)
 
     def padded(self) -> tuple[np.ndarray, ...]:
-        """The same s subsequences, each filled up to LENGTH words, for programs that are compiled for one length.
+        """Return the same s subsequences, filled up to LENGTH words, for programs that are compiled for one length.
 
         Words and targets (s, T) int32, masks (s, T, H), weights (s, T), 0 where filled up, the place of the last word
         (s,), and whether the state is reset (s,).
@@ -159,7 +159,7 @@ def make_member(stack: Any, model: Any) -> Any:
 
 
 def build_model(task: Task, generator: Any = None) -> Any:
-    """The readable model; its parameters are zero, or drawn with the `generator`."""
+    """Make the readable model; its parameters are zero, or drawn with the `generator`."""
     from reprise.models.mrnn import MRNN
     from reprise.models.rntn import RNTN, initialise
 
@@ -184,7 +184,7 @@ def text_for(workload: Workload, count: int, corpora: Path = tasks.CORPORA) -> t
 
 
 def make_task(workload: Workload, folder: Path, count: int = SUBSEQUENCES) -> tuple[Task, dict[str, Any]]:
-    """Writes a task of `count` subsequences (a multiple of BLOCK) to `folder`; the task, and facts about it."""
+    """Write a task of `count` subsequences (a multiple of BLOCK) to `folder`; the task, and facts about it."""
     from reprise import counters
 
     data, origin = text_for(workload, count)

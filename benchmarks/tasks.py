@@ -35,7 +35,7 @@ class Described:
     derived = ("flops_a_token", "weight_bytes")
 
     def described(self) -> dict[str, Any]:
-        """The sizes, for people."""
+        """Return the sizes, for people."""
         return asdict(self) | {name: getattr(self, name) for name in self.derived}
 
 
@@ -106,7 +106,7 @@ class Engine(Implementation):
         self.prepare()
 
     def prepare(self) -> None:
-        """Makes of the task what the engine takes."""
+        """Make of the task what the engine takes."""
         self.x, self.y = (words.to(self.on) for words in words_of(self.task))
 
     def calls(self, first: int, last: int) -> Iterator[Any]:
@@ -119,19 +119,19 @@ class Engine(Implementation):
 
 
 def family_of(one: Any) -> ModuleType:
-    """The benchmark whose workload or task it is."""
+    """Return the benchmark whose workload or task it is."""
     return import_module(type(one).__module__)
 
 
 def readable(task: Any) -> Any:
-    """The readable model with the task's weights."""
+    """Make the readable model with the task's weights."""
     model = family_of(task).build_model(task)
     model.load_state_dict(weights_of(task))
     return model
 
 
 def write(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, Any]]:
-    """Writes a task into a folder, with the weights that the readable model starts with.
+    """Write a task into a folder, with the weights that the readable model starts with.
 
     Returns the task and facts about it: those given, and how many parameters it has.
     """
@@ -146,7 +146,7 @@ def write(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def read(folder: Path) -> Any:
-    """The task that `write` wrote; weights stay in their files until they are read (hundreds of megabytes)."""
+    """Read the task that `write` wrote; weights stay in their files until they are read (hundreds of megabytes)."""
     task = pickle.loads((folder / "task").read_bytes())
     return replace(task, weights={name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in task.weights})
 
@@ -165,19 +165,19 @@ def checked(task: Any, implementation: Implementation) -> dict[str, Any]:
 
 
 def expected(task: Any) -> dict[str, Any]:
-    """What the readable model with autograd does in double precision: every implementation has to do the same."""
+    """Compute what the readable model does in double precision: every implementation has to do the same."""
     return checked(task, family_of(task).Engine(task, "reference", double=True))
 
 
 def weights_of(task: Any) -> dict[str, Any]:
-    """The task's weights as tensors of their own, by the names of the readable model's state_dict."""
+    """Return the task's weights as tensors of their own, by the names of the readable model's state_dict."""
     import torch
 
     return {name: torch.tensor(value) for name, value in task.weights.items()}
 
 
 def words_of(task: Windows) -> tuple[Any, Any]:
-    """The words that are read and those that are predicted, int64 tensors."""
+    """Return the words that are read and those that are predicted, int64 tensors."""
     import torch
 
     return torch.as_tensor(task.x).long(), torch.as_tensor(task.y).long()
@@ -189,7 +189,7 @@ def numpy_of(state: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def find_corpus(pattern: str, fits: Callable[[Corpus], bool], corpora: Path = CORPORA) -> tuple[Corpus, str] | None:
-    """The first prepared corpus that fits, and its path; None without one."""
+    """Return the first prepared corpus that fits, and its path; None without one."""
     for path in sorted(corpora.glob(pattern)):
         with suppress(UserError):
             corpus = Corpus.load(path)

@@ -51,7 +51,7 @@ class Repetition:
 
 
 def repetition(work: Callable[[], int], clock: Callable[[], tuple[float, float, float | None]] = now) -> Repetition:
-    """Does the work once; it returns how many tokens it did."""
+    """Do the work once; it returns how many tokens it did."""
     start, own, busy = clock()
     tokens = work()
     end, own_after, busy_after = clock()

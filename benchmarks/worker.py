@@ -57,13 +57,13 @@ class Stream:
         return tokens
 
     def timed(self, count: int) -> dict[str, Any]:
-        """A repetition, or why there is none."""
+        """Return a repetition, or why there is none."""
         done = dataclasses.asdict(repetition(partial(self.advance, count)))
         return done if math.isfinite(self.loss) else {"failed": "diverged: the loss is not finite"}
 
 
 def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any]]:
-    """The implementation after the check and a warm-up, and the line that says what it did."""
+    """Return the implementation after the check and a warm-up, and the line that says what it did."""
     module, _, make = BENCHES[bench][name].partition(":")
     task = tasks.read(folder)
     stream = Stream(task, getattr(import_module(f"benchmarks.{module}"), make)(task))
@@ -80,6 +80,7 @@ def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any
 
 
 def main(bench: str, name: str, folder: str) -> None:
+    """Prepare an implementation, then time it as often as the caller asks, a line of JSON a repetition."""
     # Answers alone go to the caller: what libraries print joins the error messages.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -119,7 +120,7 @@ class Worker:
             )
 
     def close(self) -> None:
-        """Ends the process, whatever it is doing."""
+        """End the process, whatever it is doing."""
         self.process.kill()
         with contextlib.suppress(BrokenPipeError):
             self.process.communicate()
@@ -144,7 +145,7 @@ class Worker:
         return Repetition(**self._answer(limit, "a repetition"))
 
     def _answer(self, limit: float, what: str) -> dict[str, Any]:
-        """A line, which comes whole."""
+        """Return a line, which comes whole."""
         if not select.select([self.process.stdout], [], [], limit)[0]:
             raise WorkerFailed(f"{what} takes more than {limit:.0f} s")
         line = self.process.stdout.readline()

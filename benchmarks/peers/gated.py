@@ -12,7 +12,7 @@ from reprise.engines.gated.reference import share_of_one_word
 
 
 class Library(Implementation):
-    """`nn.LSTM` with autograd, for K = 1. (No GRU: equation 8 is not the one of `nn.GRU`.)"""
+    """`nn.LSTM` with autograd, for K = 1; equation 8 of the GRU is not the one of `nn.GRU`."""
 
     def __init__(self, task: Task) -> None:
         if task.workload.cell != "lstm" or task.workload.matrices > 1:

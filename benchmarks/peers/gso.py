@@ -34,6 +34,8 @@ def state_after(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
 
 
 class Eager(Implementation):
+    """The equations with autograd, step by step."""
+
     state_after = staticmethod(state_after)
 
     def __init__(self, task: Task) -> None:
@@ -63,7 +65,7 @@ class Eager(Implementation):
         return torch.stack(states)
 
     def rows(self, x: Tensor) -> Iterable[Sequence[Tensor]]:
-        """The symbols' rows of every step, (B, n) each."""
+        """Return the symbols' rows of every step, (B, n) each."""
         return zip(*(functional.embedding(x, self.p[name]).unbind() for name in TABLES if name in self.p), strict=True)
 
     def parameters(self) -> dict[str, np.ndarray]:
@@ -71,6 +73,8 @@ class Eager(Implementation):
 
 
 class EagerIndexing(Eager):
+    """The same with the rows of all words gathered at once."""
+
     def __init__(self, task: Task) -> None:
         if not task.workload.indexing:
             raise NotImplementedError("takes minutes, timed on other workloads")
@@ -83,7 +87,7 @@ class EagerIndexing(Eager):
 
 
 class Compiled(Eager):
-    """`torch.compile` of the step. (Of the whole loop it takes minutes for every new length.)"""
+    """`torch.compile` of the step; of the whole loop it takes minutes for every new length."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)

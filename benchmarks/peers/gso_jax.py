@@ -29,7 +29,7 @@ def step(p: Arrays, h: jax.Array, inputs: Arrays) -> jax.Array:
 
 
 def loss(p: Arrays, x: jax.Array, y: jax.Array) -> jax.Array:
-    """The mean loss in nats of symbols (T, B)."""
+    """Return the mean loss in nats of symbols (T, B)."""
     inputs = {name: p[name].T[x] for name in ("B", "D", "U") if name in p}
 
     def scanned(h: jax.Array, inputs: Arrays) -> tuple[jax.Array, jax.Array]:

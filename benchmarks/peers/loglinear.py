@@ -36,7 +36,7 @@ class Eager(Implementation):
         return functional.embedding(x, self.p["E"])
 
     def scores(self, a: Tensor) -> Tensor:
-        """a (B, F) -> log b(x) + a . phi(x) of every type (B, V)."""
+        """Return log b(x) + a . phi(x) of every type (B, V) for a (B, F)."""
         return a
 
     def step(self, batch: int) -> float:
@@ -48,7 +48,7 @@ class Eager(Implementation):
         return loss.item() * len(y)
 
     def loss(self, x: Tensor, y: Tensor) -> Tensor:
-        """The mean loss of a batch."""
+        """Return the mean loss of a batch."""
         p, h = self.p, self.embedded(x)
         zero = h.new_zeros(x.shape[1], p["U_1"].shape[0])
         for layer in range(1, LAYERS + 1):

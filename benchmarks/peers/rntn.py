@@ -15,7 +15,7 @@ from benchmarks.rntn import Task
 from benchmarks.tasks import Implementation, numpy_of, weights_of
 
 
-def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor):
+def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Logits (T, V) and states h_1 .. h_T (T, H), from the rows of each word and what all words share."""
     H, inputs, states = len(h), rows["W_h"] + (rows["b_h"] if "b_h" in rows else shared["b_h"]), []
     if "v" in rows:
@@ -53,7 +53,7 @@ class Peer(Implementation):
         return {name: x if kind == "word" else matrix for name, kind in self.tables.items()}
 
     def parts(self, p: Mapping[str, Tensor], x: Tensor, **how: bool) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """The rows of the words x (T,), and what all words share."""
+        """Return the rows of the words x (T,), and what all words share."""
         rows = {name: functional.embedding(k, p[name], **how) for name, k in self.numbers(x).items()}
         return rows, {name: value for name, value in p.items() if name not in self.tables}
 
@@ -92,8 +92,9 @@ class EagerSparse(Eager):
 
 
 class Compiled(Peer):
-    """torch.compile, for one length: shorter subsequences are filled up and weighted. Loss and optimiser are compiled,
-    and gradients are of whole tables.
+    """torch.compile, for one length: shorter subsequences are filled up and weighted.
+
+    Loss and optimiser are compiled, and gradients are of whole tables.
     """
 
     def prepare(self) -> None:
@@ -143,7 +144,7 @@ class CompiledRows(Compiled):
 def weighted_loss(
     rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], y: Tensor, h: Tensor, *rest: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The summed loss of the words of weight 1, and the state after the last of them."""
+    """Return the summed loss of the words of weight 1, and the state after the last of them."""
     mask, weight, last = rest
     logits, states = read(rows, shared, h, mask)
     losses = functional.cross_entropy(logits, y, reduction="none")

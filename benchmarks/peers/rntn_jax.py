@@ -20,7 +20,7 @@ Arrays = Mapping[str, jax.Array]
 def loss(
     workload: Workload, rows: Arrays, shared: Arrays, h: jax.Array, words: tuple[jax.Array, ...]
 ) -> tuple[jax.Array, jax.Array]:
-    """Summed loss of the words of weight 1, and the state after the last of them."""
+    """Return the summed loss of the words of weight 1, and the state after the last of them."""
     y, mask, weight, last = words
     inputs = rows["W_h"] + (rows["b_h"] if "b_h" in rows else shared["b_h"])
 
@@ -80,7 +80,7 @@ class JaxPeer(Implementation):
         self.run = jax.jit(lambda carried, words: jax.lax.scan(step, carried, words), donate_argnums=0)
 
     def train(self, first: int, last: int) -> float:
-        """The subsequences are a whole number of blocks."""
+        """Train on subsequences, a whole number of blocks."""
         total = 0.0
         for begin in range(first, last, BLOCK):
             words = tuple(a[begin : begin + BLOCK] for a in self.data)
