@@ -21,6 +21,8 @@ _MARK = {"linestyle": "none", "markersize": 4, "zorder": 6}
 _OURS_AT = {**_MARK, "marker": "o", "color": style.BLUE}
 _ORIGINAL_AT = {**_MARK, "marker": "s", "color": style.BLACK, "fillstyle": "none", "capsize": 2, "linewidth": 0.8}
 _THEIRS = style.ORIGINAL
+_FAR = 0.25
+"""Nats by which ours and the original are shown to differ; what lies beyond is said."""
 _BOOK = {"color": style.BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}
 _MEASURES = {"words_in_book": "words of the book", "distinct_2": "different word pairs", "spaces": "spaces"}
 _DECODERS = {"sample": style.OURS, "argmax": {**style.OURS, "color": style.VERMILION, "linestyle": (0, (3, 1))}}
@@ -44,7 +46,7 @@ def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) ->
     first = figure.axes[0]
     first.set(yscale="log", ylabel="loss (nats per character)")
     ticks(first.yaxis, [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4], lambda value: f"{value:g}")
-    grid[1, 0].set(ylabel="ours − original", ylim=(-0.25, 0.25))
+    grid[1, 0].set(ylabel="ours − original", ylim=(-_FAR, _FAR))
     _legend(figure)
     return figure
 
@@ -66,6 +68,8 @@ def _losses(above: Axes, below: Axes, context: Context, name: str) -> None:
             gap = theirs[shared]
             below.fill_between(shared, low[shared] - gap, high[shared] - gap, **style.BAND)
             below.plot(middle[shared] - gap, **style.OURS)
+            if (most := (high[shared] - gap).max()) > _FAR:
+                note(below, f"interval at most up to {most:.2f}")
     for _, points in context.points(name, "cross_entropy", "train", status="diverged").items():
         above.plot(points.dropna(), **style.DIVERGED, label="diverged")
     steps = table_steps(context, name)

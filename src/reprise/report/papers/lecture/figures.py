@@ -133,7 +133,7 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
         at = {column: context.points(name, column, path).iloc[:, 0] for column in ("weight", "bias", "error")}
         drawn = {**look, "linewidth": 0.9}
         left.plot(at["weight"], at["bias"], **drawn, label=labels[path])
-        right.plot(at["error"], **drawn)
+        right.plot(at["error"], **drawn | {"markersize": look["markersize"] / 1.5})
         inside = at["weight"].between(w[0], w[-1]) & at["bias"].between(b[0], b[-1])
         if not inside.iloc[-1]:
             end = f"ends at w = {at['weight'].iloc[-1]:.1f}, b = {at['bias'].iloc[-1]:.1f}"
