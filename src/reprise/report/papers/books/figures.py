@@ -69,7 +69,7 @@ def _losses(above: Axes, below: Axes, context: Context, name: str) -> None:
             below.fill_between(shared, low[shared] - gap, high[shared] - gap, **style.BAND)
             below.plot(middle[shared] - gap, **style.OURS)
             if (most := (high[shared] - gap).max()) > _FAR:
-                note(below, f"interval at most up to {most:.2f}")
+                note(below, f"interval up to {most:.2f}")
     for _, points in context.points(name, "cross_entropy", "train", status="diverged").items():
         above.plot(points.dropna(), **style.DIVERGED, label="diverged")
     steps = table_steps(context, name)
