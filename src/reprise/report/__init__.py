@@ -1,7 +1,6 @@
-"""From collected results to what people read: figures, tables and the page of a tier.
+"""From run records to what people read: figures, tables and the page of a tier.
 
-Everything here reads results/<tier>/metrics.csv and curves.csv.gz and the configuration; nothing trains.
-The same files give the same bytes.
+Everything here reads the records, claims.json and the configuration; nothing trains. The same files give the same bytes.
 """
 
 import os
