@@ -1,6 +1,7 @@
 """From run records to what people read: figures, tables and the page of a tier.
 
-Everything here reads the records, claims.json and the configuration; nothing trains. The same files give the same bytes.
+Everything here reads the records, claims.json and the configuration; nothing trains. The same files give the same
+bytes.
 """
 
 import os
