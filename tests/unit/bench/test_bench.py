@@ -185,7 +185,7 @@ def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
         assert one["ratio_to"] == {other["implementation"]: pytest.approx(one["median"] / other["median"])}
         share = one["median"] * SENTENCES.flops_a_token / result["peak_gflops"] / 1e9
         assert one["share_of_peak"] == pytest.approx(share)
-        assert one["share_of_limit"] >= one["share_of_peak"]
+        assert one["share_of_limit"] >= one["share_of_peak"] * (1 - 1e-9)  # but for rounding
     absent = {"note": "not installed: jax", "median": None, "reps": 0, "ratio_to": {}}
     assert rows["jax"].items() >= absent.items()
     shown = capsys.readouterr().out
@@ -313,12 +313,19 @@ def test_bad_input_is_one_line_that_names_it(kind, capsys):
     assert all(word in line for word in words)
 
 
+def copy_results(folder):
+    """The results of one processor."""
+    for name in ("rntn", "gso", "gated", "loglinear"):
+        (folder / name).mkdir()
+        shutil.copy(COMMITTED / name / "amd-epyc-zen-5.json", folder / name / "one.json")
+    return folder
+
+
 def test_results_that_are_missing_or_damaged_are_named_with_the_command_that_makes_them(tmp_path):
-    shutil.copytree(COMMITTED, tmp_path, dirs_exist_ok=True)
-    (path,) = (tmp_path / "gso").glob("*.json")
+    path = copy_results(tmp_path) / "gso/one.json"
     for content in (b"{", b"[]", b"\xff", b""):
         path.write_bytes(content)
-        with pytest.raises(UserError, match=rf"gso/{path.name}: .*python -m benchmarks gso"):
+        with pytest.raises(UserError, match=r"gso/one\.json: .*python -m benchmarks gso"):
             committed_table(tmp_path)
     path.unlink()
     with pytest.raises(UserError, match=r"gso: no results; .*python -m benchmarks gso"):
@@ -326,10 +333,7 @@ def test_results_that_are_missing_or_damaged_are_named_with_the_command_that_mak
 
 
 def test_every_processor_has_a_row_and_the_range_is_over_all(tmp_path):
-    for name in ("rntn", "gso", "gated", "loglinear"):
-        (tmp_path / name).mkdir()
-        shutil.copy(COMMITTED / name / "amd-epyc-zen-5.json", tmp_path / name / "one.json")
-    path = tmp_path / "gated/one.json"
+    path = copy_results(tmp_path) / "gated/one.json"
     slower = json.loads(path.read_text(encoding="utf-8"))
     for row in slower["rows"]:
         if row["implementation"] == "grouped":
