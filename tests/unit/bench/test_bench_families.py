@@ -77,6 +77,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # Compiled programs stand here as what they are compiled from.
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: None)
     monkeypatch.setattr(worker, "WARM_SECONDS", 0.0)
     # What is for a GPU computes on the CPU here.
     monkeypatch.setattr(gpu, "device", lambda: "cpu")
