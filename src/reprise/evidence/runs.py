@@ -193,8 +193,10 @@ class Runs:
 
     def reported(self, quantity: Quantity) -> float | None:
         """Return what the paper gives for it; None where it gives nothing, or for another dataset."""
-        if self.replaced_dataset:
-            return None
+        return None if self.replaced_dataset else self.printed(quantity)
+
+    def printed(self, quantity: Quantity) -> float | None:
+        """Return what the paper gives for it, whatever its dataset; None where it gives nothing."""
         return next((float(r.value) for r in self._reported(quantity) if r.value is not None), None)
 
     def reported_in_our_unit(self, quantity: Quantity) -> float | None:

@@ -210,7 +210,7 @@ def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table,
                 weight=weight,
                 mean=mean,
                 unit=of.unit(term.quantity),
-                paper=of.reported(term.quantity),
+                paper=of.printed(term.quantity),
                 paper_unit=of.reported_unit(term.quantity),
             )
             for (weight, term, of), mean in zip(terms, part.means, strict=True)
