@@ -7,7 +7,9 @@ from reprise.models.initialisation import declare
 
 
 class Elman(nn.Module):
-    """The RNN h(t) = tanh(W_hx x(t) + W_hh h(t-1) + b_h),  p(t) = W_oh h(t) + b_o.
+    """The RNN of document 002, question 1.1.
+
+    h(t) = tanh(W_hx x(t) + W_hh h(t-1) + b_h),  p(t) = W_oh h(t) + b_o
 
     `input_size` d symbols in, `hidden_size` n units, `output_size` k classes out.
     """

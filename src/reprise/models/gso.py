@@ -85,7 +85,9 @@ class SymbolModel(Recurrence):
 
 
 class GSO(SymbolModel):
-    """The GSO network: h_t = phi(A(B x_t * C h_{t-1}) + D x_t + E h_{t-1} + f)   (9).
+    """The general second-order network.
+
+    h_t = phi(A(B x_t * C h_{t-1}) + D x_t + E h_{t-1} + f)   (9)
 
     A (h, m), B (m, V), C (m, h), D (h, V), E (h, h), f (h); `second_order` is m, the paper's |m_t|. Without
     `input_term` there is no D, without `recurrent_term` no E; without E it is the mRNN (6).
@@ -119,7 +121,9 @@ class GSO(SymbolModel):
 
 
 class FirstOrder(SymbolModel):
-    """The first-order RNN: h_t = phi(U x_t + W h_{t-1} + b)   (3).
+    """The first-order RNN.
+
+    h_t = phi(U x_t + W h_{t-1} + b)   (3)
 
     U (h, V), W (h, h), b (h).
     """

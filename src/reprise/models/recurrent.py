@@ -70,7 +70,10 @@ class Recurrent(nn.Module, ABC):
 
 
 class RNN(Recurrent):
-    """The RNN h_t = f(W_hh h_{t-1} + W_hx x_t)   (5), f: sigmoid, tanh, or ReLU (section 2.4)."""
+    """The RNN of section 2.4.
+
+    h_t = f(W_hh h_{t-1} + W_hx x_t)   (5), f: sigmoid, tanh, or ReLU
+    """
 
     def __init__(self, vocabulary: int, hidden_size: int, activation: str, **laws: str | float) -> None:
         super().__init__(vocabulary, hidden_size, **laws)

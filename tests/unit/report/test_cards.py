@@ -1,11 +1,14 @@
 """Numbers on cards and in the list of experiments: named, with their intervals; and curves."""
 
 import math
+from collections import Counter
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 from report_case import LAST, make_context, metric
 
-from reprise.report.page.cards import metrics, training_curve
+from reprise.catalogue.models import MODELS
+from reprise.report.page.cards import equations, metrics, training_curve
 
 
 def card(context, name):
@@ -53,3 +56,11 @@ def test_a_curve_has_a_line_a_replica_and_its_ends_as_labels(tmp_path):
         "cross-entropy",
     ]
     assert training_curve(make_context(tmp_path), "rnn-t20") == ""
+
+
+def test_every_model_shows_an_equation_of_its_own():
+    """The card takes it from the docstring of the class, where it has to stand on a line of its own."""
+    shown = {name: equations(SimpleNamespace(name=name, settings={})) for name in MODELS}
+    # No model at all, and one whose equation is that of the log-linear network with other features.
+    assert {name for name, lines in shown.items() if not lines} == {"none", "log-linear-logistic"}
+    assert max(Counter(filter(None, shown.values())).values()) == 1
