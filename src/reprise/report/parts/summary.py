@@ -56,6 +56,17 @@ class Document:
         return remark.words if remark and given == remark.while_ else ""
 
     @property
+    def reservations(self) -> str:
+        """What limits the answer to the main claim, in brackets: a reduced budget, another answer by Welch's test."""
+        if not self.main or self.main.answer not in DECIDED:
+            return ""
+        welch = self.main.decision and self.main.decision.welch
+        limits = [] if self.main.full else ["reduced budget"]
+        if welch and welch != self.main.answer:
+            limits.append(f"{welch} by Welch's test")
+        return f" ({'; '.join(limits)})" if limits else ""
+
+    @property
     def unanswered(self) -> int:
         """How many claims about trained models have no such answer."""
         return sum(answer.answer not in DECIDED for answer in self.trained)
