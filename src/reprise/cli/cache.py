@@ -20,7 +20,7 @@ def cache_command(options: argparse.Namespace) -> None:
     objects = options.folder / "files" / "md5"
     if not objects.is_dir():
         raise UserError(
-            f"{options.folder}: no DVC objects there (files/md5); name DVC's cache or the folder of a remote"
+            f"{options.folder}: holds no DVC objects (files/md5); name DVC's cache or the folder of a remote"
         )
     names = locked_outputs(_LOCK)
     paths = sorted(p for p in objects.glob("??/*") if p.is_file())

@@ -285,8 +285,8 @@ class _Trainer:
 
     def _resume(self) -> None:
         if self.checkpoint.load(self.progress.say, self._restore):
-            for member in [member for member in self.live if member.training.done][:1]:
-                self.progress.say(f"goes on from {member.training.unit} {member.training.done:g}")
+            if training := next((member.training for member in self.live if member.training.done), None):
+                self.progress.say(f"goes on from {training.unit} {training.done:g}")
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take over a checkpoint's state: all of it, so that what a damaged one left half done does not matter."""

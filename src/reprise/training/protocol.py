@@ -289,7 +289,7 @@ class Learner(Training):
         raise UserError(f"the protocol {self.protocol} reports numbers of the training alone; there is none to measure")
 
     def read_on_gpu(self) -> None:
-        """Has the readable model read on a GPU from now on.
+        """Make the readable model read on a GPU from now on.
 
         Raises:
             UserError: There is none, or the protocol reads on the CPU alone.
