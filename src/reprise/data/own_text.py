@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, offsets_of
+from reprise.data.raw import normal_form
 from reprise.data.text.books import clean
 from reprise.data.text.character_lines import CHARACTERS, SPLIT, TEST, cut, normalise
 from reprise.errors import UserError
@@ -45,7 +46,7 @@ def put_own_test(corpus: Corpus, path: Path) -> tuple[Corpus, str]:
 
 def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = normal_form(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"--text {path}: no such file; name another") from None
     except (UnicodeDecodeError, IsADirectoryError):
@@ -56,7 +57,7 @@ def _read(path: Path) -> str:
 
 
 def _words(text: str) -> list[list[str]]:
-    return [words for line in text.splitlines() if (words := line.split())]
+    return [words for line in text.split("\n") if (words := line.split())]
 
 
 def _put_words(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
@@ -72,7 +73,7 @@ def _put_words(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
 
 def _put_lines(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
     """Put lines of 27 symbols, or of pairs of these, in the place of every fold's test lines."""
-    lines = [line for line in normalise(text.splitlines()) if len(line) > 1]
+    lines = [line for line in normalise(text.split("\n")) if len(line) > 1]
     if not lines:
         raise UserError(f"--text {path}: has no line of two letters a to z; name another file")
     own = cut(lines, "characters" if len(corpus.vocabulary) == len(CHARACTERS) else "bigrams")

@@ -76,10 +76,15 @@ def read_text(path: Path) -> str:
         raise _not_utf8(path, data, error.start) from None
     if (zero := data.find(0)) >= 0:  # every second byte of English in UTF-16
         raise _not_utf8(path, data, zero)
+    if not (text := normal_form(text)).strip():
+        raise unreadable(path, "holds no text")
+    return text
+
+
+def normal_form(text: str) -> str:
+    """Bring a text into the form of every corpus: NFC, without `_INVISIBLE` characters, each line end a line feed."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
-    if not text.strip():
-        raise unreadable(path, "holds no text")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -284,9 +284,9 @@ class _Trainer:
             self.checkpoint.remove()
 
     def _resume(self) -> None:
-        if self.checkpoint.load(self.progress.say, self._restore):
-            if training := next((member.training for member in self.live if member.training.done), None):
-                self.progress.say(f"goes on from {training.unit} {training.done:g}")
+        self.checkpoint.load(self.progress.say, self._restore)
+        if training := next((member.training for member in self.live if member.training.done), None):
+            self.progress.say(f"goes on from {training.unit} {training.done:g}")
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take over a checkpoint's state: all of it, so that what a damaged one left half done does not matter."""

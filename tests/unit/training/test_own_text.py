@@ -62,6 +62,18 @@ def test_the_test_text_itself_gives_the_same_numbers_and_another_gives_others(sm
     assert shorter[split, "cross_entropy"][1] < before[split, "cross_entropy"][1]
 
 
+def test_a_text_is_brought_into_the_form_of_the_corpus(small, tmp_path):
+    """A byte-order mark, soft hyphens and other line ends are no part of a word, as in every corpus."""
+    corpus = Corpus.load(small.resolved("batched-sgd").corpus)
+    text = spelled(corpus, "batched-sgd")
+    word = text.split()[0]
+    marked = "\ufeff" + text.replace(word, f"{word[0]}\u00ad{word[1:]}").replace("\n", "\r\n")
+    (tmp_path / "own.txt").write_bytes(marked.encode())
+    own, line = put_own_test(corpus, tmp_path / "own.txt")
+    assert "; 0 are read as" in line
+    assert own.splits["test"].tokens.tolist() == corpus.splits["test"].tokens.tolist()
+
+
 def test_a_book_model_is_measured_on_the_characters_of_a_text(small, tmp_path, monkeypatch):
     monkeypatch.setattr("reprise.training.protocols.books._READ_TOGETHER", 3)
     resolved = small.resolved("character-windows")
