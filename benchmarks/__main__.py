@@ -10,9 +10,7 @@ releases of torch or on two processors.
 """
 
 import argparse
-import json
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterable, Sequence
@@ -25,7 +23,7 @@ from benchmarks import BENCHES
 from reprise.errors import EXIT_FAILED, EXIT_USAGE, Failed, UserError, known
 from reprise.files import describe_os_error, output_file
 
-COMMITTED = Path(__file__).parents[1] / "results/bench"
+ROOT = Path(__file__).parents[1]
 TABLE, MACHINES = "table", "machines"
 
 
@@ -41,15 +39,17 @@ def make_parser() -> Parser:
     """Return the parser of the command line."""
     parser = Parser("python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}, {TABLE} or {MACHINES}")
-    default = "without FILE: results/bench/<NAME>/<processor>.json"
+    default = "without FILE: results/bench/[jobs/]<NAME>/<processor>[-<REPRISE_MARCH>].json"
     write = output_file("--json", "bench.json")
     parser.add_argument(
         "--json", type=write, nargs="?", const=True, metavar="FILE", help=f"write the result; {default}"
     )
-    parser.add_argument("--only", metavar="PART", nargs="+", default=[""], help="of workload/implementation, as k100/")
+    parser.add_argument(
+        "--only", metavar="PART", nargs="+", default=[""], help="of <workload>/<implementation>/, as k100/ or /eager/"
+    )
     budget = "for all repetitions together (default 900); of gpu, for checks and compilation too"
     parser.add_argument("--budget", type=float, metavar="SECONDS", default=900.0, help=budget)
-    jobs = "time our engine alone and N times at once, a core each, in place of the comparison"
+    jobs = "in place of the comparison: our engine alone, N times at once, a core each, and a stack of N members"
     parser.add_argument("--jobs", type=int, metavar="N", help=jobs)
     return parser
 
@@ -59,11 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = make_parser().parse_args(arguments)
         if options.name == TABLE:
+            from benchmarks.table import committed_table
+
             print(committed_table(), end="")
         elif options.name == MACHINES:
             from benchmarks.machines import machines_table
 
-            print(machines_table(COMMITTED.parents[1]), end="")
+            print(machines_table(ROOT), end="")
         else:
             time_bench(options)
     except UserError as error:
@@ -96,16 +98,19 @@ def time_bench(options: argparse.Namespace) -> None:
     from rich.console import Console
 
     from benchmarks import harness, jobs
+    from benchmarks.goals import general_goals
     from reprise import files
 
     module, implementations = import_module(f"benchmarks.{name}"), BENCHES[name]
     if getattr(module, "ON_GPU", False):
         module.device()
+        if options.jobs:
+            raise UserError(f"{name} --jobs: jobs at once are timed on a CPU; name another benchmark")
     selected = select(module.WORKLOADS, implementations, options.only)
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     report = partial(print, file=sys.stderr, flush=True)
-    path = default_path(name) if options.json is True else options.json
+    path = default_path(name, options.jobs) if options.json is True else options.json
     keep = partial(files.write_json, path) if path else lambda result: None
     try:
         if options.jobs:
@@ -114,7 +119,9 @@ def time_bench(options: argparse.Namespace) -> None:
         result = harness.run_bench(name, module, selected, options.budget, report, keep)
     finally:
         signal.signal(signal.SIGTERM, before)
-    harness.show(result, module.GOALS, Console(width=max(Console().width, 120)), next(iter(implementations)))
+    ours, console = next(iter(implementations)), Console(width=max(Console().width, 120))
+    goals = [*module.GOALS, *(goal for _, goal in general_goals(module, ours))]
+    harness.show(result, goals, console, ours)
     wrong = [row for row in result["rows"] if (row["note"] or "").startswith(harness.WRONG)]
     if wrong:
         raise Failed("; ".join(f"{row['workload']}/{row['implementation']}: {row['note']}" for row in wrong))
@@ -123,52 +130,28 @@ def time_bench(options: argparse.Namespace) -> None:
 def select(
     workloads: Iterable[Any], implementations: Iterable[str], only: Sequence[str]
 ) -> list[tuple[Any, list[str]]]:
-    """Return the workloads with the implementations whose "<workload>/<implementation>" holds one of `only`.
+    """Return the workloads with the implementations whose "<workload>/<implementation>/" holds one of `only`.
 
     Raises:
         UserError: There are none.
     """
     workloads, implementations = list(workloads), list(implementations)
-    chosen = [(w, [n for n in implementations if any(part in f"{w.name}/{n}" for part in only)]) for w in workloads]
+    chosen = [(w, [n for n in implementations if any(part in f"{w.name}/{n}/" for part in only)]) for w in workloads]
     if selected := [(workload, names) for workload, names in chosen if names]:
         return selected
     example = f"{workloads[0].name}/{implementations[0]}"
-    raise UserError(f"--only {' '.join(only)}: no <workload>/<implementation> holds that; {example} is one")
+    raise UserError(f"--only {' '.join(only)}: no <workload>/<implementation>/ holds that; {example}/ is one")
 
 
-def default_path(name: str) -> Path:
-    """Return the committed place of a benchmark's result on this processor, by its name, family and model."""
+def default_path(name: str, jobs: int | None) -> Path:
+    """Return the committed place of a benchmark's result on this processor, of `jobs` at once if there are any."""
+    from benchmarks.processor import name_processor, read_cpuinfo
+    from benchmarks.table import COMMITTED, JOBS
     from reprise.environment import instruction_set
     from reprise.training.devices import processor
 
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    facts = dict(line.replace("\t", "").split(":", 1) for line in reversed(lines) if ":" in line)
-    parts = [processor(), facts.get("cpu family", ""), facts.get("model", ""), instruction_set()]
-    slug = re.sub(r"[^a-z0-9]+", "-", " ".join(filter(None, parts)).lower().replace("(r)", "")).strip("-")
-    return COMMITTED / name / f"{slug}.json"
-
-
-def committed_table(folder: Path = COMMITTED) -> str:
-    """Return the speeds in `folder`, a file a benchmark and processor, and the goals that they missed, in Markdown.
-
-    Raises:
-        UserError: The files of a benchmark are missing or damaged.
-    """
-    from benchmarks.harness import Measured, markdown
-
-    results = []
-    for name, implementations in BENCHES.items():
-        module, remedy = import_module(f"benchmarks.{name}"), f"run `python -m benchmarks {name} --json`"
-        paths = sorted((folder / name).glob("*.json"))
-        if module.SHOWN and not paths:
-            raise UserError(f"{folder / name}: no results; {remedy}")
-        for path in paths:
-            try:
-                rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-            except (ValueError, KeyError, TypeError, RecursionError):
-                raise UserError(f"{path}: not a whole benchmark; {remedy}") from None
-            results.append(Measured(module, path.stem, rows, next(iter(implementations))))
-    return markdown(results)
+    stem = name_processor(processor(), read_cpuinfo(), instruction_set())
+    return (COMMITTED / JOBS if jobs else COMMITTED) / name / f"{stem}.json"
 
 
 if __name__ == "__main__":

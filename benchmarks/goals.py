@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 
@@ -9,8 +10,8 @@ from typing import Any
 class Goal:
     """An implementation of a workload is to be `at_least` times as fast as another one, `over`.
 
-    Without `over`, it is to reach this share of the core's peak. `over` is timed on the workload `of`, by default the
-    same. A stretch goal lies beyond what was wanted.
+    Without `over`, it is to reach this share of the core's peak, or of the lower line of its roofline ("limit"). `over`
+    is timed on the workload `of`, by default the same. A stretch goal lies beyond what was wanted.
     """
 
     workload: str
@@ -19,9 +20,10 @@ class Goal:
     over: str | None = None
     of: str | None = None
     stretch: bool = False
+    line: str = "peak"
 
     def __str__(self) -> str:
-        what = f"x {self.over}" if self.over else "of the peak"
+        what = f"x {self.over}" if self.over else f"of the {self.line}"
         of, stretch = f" of {self.of}" if self.of else "", " (stretch)" if self.stretch else ""
         return f"{self.workload}: {self.implementation} >= {self.at_least:g} {what}{of}{stretch}"
 
@@ -30,6 +32,19 @@ class Goal:
         by_place = {(row["workload"], row["implementation"]): row for row in rows}
         ours = by_place.get((self.workload, self.implementation), {})
         if self.over is None:
-            return ours.get("share_of_peak")
+            return ours.get(f"share_of_{self.line}")
         speed, other = ours.get("median"), by_place.get((self.of or self.workload, self.over), {}).get("median")
         return speed / other if speed and other else None
+
+
+SHARE_OF_LIMIT, TIMES_EAGER = 0.6, 5
+"""What every workload of the table is to reach on every processor."""
+
+
+def general_goals(bench: ModuleType, ours: str) -> list[tuple[str, Goal]]:
+    """Return the two goals of every processor for each workload of the table, with its title."""
+    shown = bench.SHOWN
+    goals = [(one.title, Goal(one.workload, ours, SHARE_OF_LIMIT, line="limit")) for one in shown]
+    return goals + [
+        (one.title, Goal(one.workload, ours, TIMES_EAGER, "eager")) for one in shown if "eager" in one.peers
+    ]

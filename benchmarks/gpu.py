@@ -48,10 +48,14 @@ def device() -> str:
 
 
 class Stacked(tasks.Implementation):
-    """`replicas` copies of the task in one stack; 0 for as many, by doubling, as train a piece in memory."""
+    """`replicas` copies of the task in one stack; 0 for as many, by doubling, as train a piece in memory.
 
-    def __init__(self, task: Any, replicas: int) -> None:
+    `on` is the device, by default the GPU.
+    """
+
+    def __init__(self, task: Any, replicas: int, on: str | None = None) -> None:
         self.task, self.family, self.model = task, tasks.family_of(task), tasks.readable(task)
+        self.on = on or device()
         self.replicas = replicas or self._most()
         self._make(self.replicas)
 
@@ -60,7 +64,7 @@ class Stacked(tasks.Implementation):
 
         from reprise.engines.stack import Stack
 
-        self.stack = Stack(torch.device(device()))
+        self.stack = Stack(torch.device(self.on))
         members = [self.family.make_member(self.stack, self.model) for _ in range(replicas)]
         self.engines = [self.family.Engine(self.task, "stacked", member=member) for member in members]
 

@@ -13,7 +13,7 @@ from importlib import metadata
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks import tasks
 from benchmarks.goals import Goal
@@ -214,6 +214,7 @@ def machine_facts(core: int | None) -> dict[str, Any]:
     """Processor, core, versions and what else tells one measurement from another."""
     import torch
 
+    from reprise.environment import instruction_set
     from reprise.training.loop import run_facts
 
     run = run_facts("", torch.device("cpu"), 0.0, 0)
@@ -225,7 +226,9 @@ def machine_facts(core: int | None) -> dict[str, Any]:
     with contextlib.suppress(OSError):
         answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         versions["compiler"] = answer.partition("\n")[0]
-    kept = {key: run[key] for key in ("device", "platform", "cpu_capability")}
+    kept = {key: run[key] for key in ("device", "platform", "cpu_capability")} | {
+        "march": instruction_set() or "native"
+    }
     if torch.cuda.is_available():
         kept["gpu"] = torch.cuda.get_device_name()
     load = round(os.getloadavg()[0], 2)
@@ -273,51 +276,3 @@ def show(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str)
         if measured is not None:
             verdict = f"{measured:.3g}, {'reached' if measured >= goal.at_least else 'not reached'}"
         console.print(f"goal  {goal}: {verdict}", markup=False, highlight=False)
-
-
-EAGER = "eager PyTorch"
-
-
-class Measured(NamedTuple):
-    """Rows of a benchmark's result on a processor; its module, and our engine."""
-
-    bench: ModuleType
-    processor: str
-    rows: list[dict[str, Any]]
-    ours: str
-
-
-def markdown(results: Sequence[Measured]) -> str:
-    """Return our engines' speeds beside others', a row a workload and processor, then missed goals, in Markdown."""
-    speeds, missed, ratios = [], [], []
-    for bench in dict.fromkeys(one.bench for one in results):
-        for shown in bench.SHOWN:
-            for one in (one for one in results if one.bench is bench):
-                timed = {row["implementation"]: row for row in one.rows if row["workload"] == shown.workload}
-                row = timed.get(one.ours)
-                if row is None or row["median"] is None:
-                    continue
-                times = {
-                    peer: row["median"] / timed[key]["median"]
-                    for key, peer in shown.peers.items()
-                    if key in timed and timed[key]["median"]
-                }
-                ratios += [ratio for peer, ratio in times.items() if peer == EAGER]
-                shares = (row["share_of_peak"], row.get("share_of_limit"))
-                cells = [shown.title, f"`{one.processor}`", f"{row['median']:,.0f} {shown.counted}"]
-                cells += ["–" if share is None else f"{100 * share:.0f} %" for share in shares]
-                cells.append(", ".join(f"{peer} {ratio:,.1f}" for peer, ratio in times.items()))
-                speeds.append(f"| {' | '.join(cells)} |")
-    for one in results:
-        measured = [(goal, goal.measure(one.rows)) for goal in one.bench.GOALS]
-        name = one.bench.__name__.rpartition(".")[2]
-        missed += [
-            f"| `{name}` | `{one.processor}` | {goal} | {value:.2f} |"
-            for goal, value in measured
-            if value and value < goal.at_least
-        ]
-    least, most = (f"{ratio:.3g}" for ratio in (min(ratios), max(ratios)))
-    above = f"Our engines are {least} to {most} times as fast as eager PyTorch, by workload and processor."
-    head = "| document, workload | processor | ours, a second | of the peak | of the limit | times as fast as |"
-    below = f"Goals that were missed: {len(missed)}.\n\n| benchmark | processor | goal | measured |\n|---|---|---|---|"
-    return "\n".join([above, "", head, "|---|---|---|---|---|---|", *speeds, "", below, *missed]) + "\n"

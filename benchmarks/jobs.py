@@ -1,21 +1,25 @@
-"""How fast a job is alone, and beside others on cores of their own, as `snakemake --cores N` runs them."""
+"""How to use several cores: one of our jobs on each, as `snakemake --cores N` runs them, or members of one stack."""
 
 import os
-import statistics
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks import BENCHES
-from benchmarks.harness import PREPARATION_LIMIT, Report, machine_facts
-from benchmarks.worker import Worker
+from benchmarks import BENCHES, tasks
+from benchmarks.harness import PREPARATION_LIMIT, SCHEMA, WRONG, Report, disagreement, machine_facts
+from benchmarks.timing import Repetition, interleave, summarise
+from benchmarks.worker import Worker, WorkerFailed
+from reprise.errors import Failed
 
-ROUNDS = 5
+STACKED = "stacked"
+REPETITIONS = 5
+"""Quiet repetitions after which a workload is done."""
 SECONDS = 2.0
-"""Of a round, at most."""
+"""Of a repetition, at most."""
 
 
 def run_jobs(
@@ -27,33 +31,80 @@ def run_jobs(
     report: Report,
     keep: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """Time our engine alone and `jobs` times at once on the selected workloads; the content of `--jobs N --json FILE`.
+    """Time our engine alone, `jobs` times at once, and a stack of `jobs` members on one thread and on as many.
 
-    Rounds take turns: one job alone, then all at once. Arguments are those of `run_bench`.
+    Arguments are those of `run_bench`; the result is the content of `--jobs N --json FILE`.
+
+    Raises:
+        Failed: A way computes another update than the readable model, or none.
     """
-    ours, cores = next(iter(BENCHES[name])), sorted(os.sched_getaffinity(0))[-jobs:]
-    result = {"bench": name, "jobs": jobs, "machine": machine_facts(cores[-1]), "rows": []}
+    cores = sorted(os.sched_getaffinity(0))[-jobs:]
+    machine = machine_facts(None) | {"pinned_to": cores}
+    result = {"schema": SCHEMA, "bench": name, "jobs": jobs, "machine": machine, "workloads": [], "rows": []}
     for workload, _ in selected:
         with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder, ExitStack() as stack:
-            bench.make_task(workload, Path(folder))
-            workers = []
-            for core in cores:
-                workers.append(stack.enter_context(closing(Worker(name, ours, Path(folder)))))
-                os.sched_setaffinity(workers[-1].process.pid, {core})
-            facts = [worker.ready(PREPARATION_LIMIT) for worker in workers][0]
-            each = min(SECONDS, budget / len(selected) / (2 * ROUNDS))
-            count = facts["block"] * max(1, round(each / facts["seconds_a_piece"] / facts["block"]))
-            alone, together = [], []
-            for _ in range(ROUNDS):
-                alone.append(workers[0].run(count, 60 + 20 * each).rate)
-                for worker in workers:
-                    worker.start(count)
-                together.append(statistics.fmean(worker.finish(60 + 20 * each).rate for worker in workers))
-        row = {"workload": workload.name, "implementation": ours, "unit": "tokens/s"}
-        row |= {"alone": statistics.median(alone), "together": statistics.median(together)}
-        row["lost"] = 1 - row["together"] / row["alone"]
-        speeds = f"{row['alone']:,.0f} alone, {row['together']:,.0f} each of {jobs}"
-        report(f"{workload.name}: {speeds}: {row['lost']:.1%} lost")
-        result["rows"].append(row)
+            task, facts = bench.make_task(workload, Path(folder))
+            report(f"{workload.name}: {facts['text']}")
+            try:
+                rows = compare_ways(name, task, Path(folder), cores, budget / len(selected), stack)
+            except WorkerFailed as failure:
+                raise Failed(f"{workload.name}: {failure}") from None
+        for row in rows:
+            report(f"  {describe(row)}: {row['median']:,.0f} tokens/s")
+        result["workloads"].append(workload.described() | facts)
+        result["rows"] += [{"workload": workload.name, **row} for row in rows]
         keep(result)
     return result
+
+
+def compare_ways(
+    bench: str, task: Any, folder: Path, cores: Sequence[int], seconds: float, stack: ExitStack
+) -> list[dict[str, Any]]:
+    """Return a row for each way to use the cores, all timed by turns; processes end with the `stack`.
+
+    Raises:
+        WorkerFailed: A way computes another update than the readable model, or none.
+    """
+    ours, expected = next(iter(BENCHES[bench])), tasks.expected(task)
+
+    def start(implementation: str, on: Sequence[int], members: int = 0) -> tuple[Worker, dict[str, Any]]:
+        worker = stack.enter_context(closing(Worker(bench, implementation, folder, on, members)))
+        facts = worker.ready(PREPARATION_LIMIT)
+        if difference := disagreement(expected, facts):
+            raise WorkerFailed(f"{implementation}: {WRONG}: {difference}")
+        return worker, facts
+
+    single = [start(ours, [core]) for core in cores]
+    stacks = [start(STACKED, on, len(cores)) for on in (cores[:1], cores)]
+    ways = {
+        (ours, 1, 1, 1): single[:1],
+        (ours, len(cores), 1, 1): single,
+        (STACKED, 1, len(cores), 1): stacks[:1],
+        (STACKED, 1, len(cores), len(cores)): stacks[1:],
+    }
+    each = min(SECONDS, seconds / (REPETITIONS * len(ways)))
+    runs = {way: partial(run_at_once, started, each) for way, started in ways.items()}
+    names = ("implementation", "jobs", "members", "threads")
+    timed = interleave(runs, REPETITIONS, seconds).items()
+    return [dict(zip(names, way, strict=True)) | {"unit": "tokens/s"} | summarise(done) for way, done in timed]
+
+
+def run_at_once(started: Sequence[tuple[Worker, dict[str, Any]]], seconds: float) -> Repetition:
+    """Let processes work for about so many seconds: what all of them do in one second.
+
+    Each takes the others for a disturbance, so their time is left out.
+    """
+    block, pace = started[0][1]["block"], started[0][1]["seconds_a_piece"]
+    for worker, _ in started:
+        worker.start(block * max(1, round(seconds / pace / block)))
+    done = [worker.finish(60 + 20 * seconds) for worker, _ in started]
+    others = [one.others / one.seconds for one in done if one.others is not None]
+    disturbed = max(0.0, max(others) - (len(done) - 1)) if len(others) == len(done) else None
+    return Repetition(sum(one.rate for one in done), 1.0, disturbed)
+
+
+def describe(row: dict[str, Any]) -> str:
+    """Return a way in words."""
+    if row["implementation"] == STACKED:
+        return f"{row['members']} members of a stack, threads: {row['threads']}"
+    return f"{row['implementation']}, jobs: {row['jobs']}"

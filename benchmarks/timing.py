@@ -35,7 +35,7 @@ def now() -> tuple[float, float, float | None]:
 class Repetition:
     """`tokens` done in `seconds`; `others` is CPU time of other processes meanwhile, None if unknown."""
 
-    tokens: int
+    tokens: float
     seconds: float
     others: float | None
 

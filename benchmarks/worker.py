@@ -1,9 +1,10 @@
 """The process of one implementation, and its caller's end of it.
 
-    python -m benchmarks.worker BENCH IMPLEMENTATION FOLDER
+    python -m benchmarks.worker BENCH IMPLEMENTATION FOLDER MEMBERS
 
 checks the implementation, warms it up and writes one JSON line; then it reads a number of pieces (subsequences,
-windows, batches) a line and answers each with the repetition. It ends with its input.
+windows, batches) a line and answers each with the repetition. It ends with its input. MEMBERS above 0 make it a stack
+of so many on a CPU, whatever the implementation's name.
 """
 
 import contextlib
@@ -15,18 +16,20 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import BENCHES, tasks
+from benchmarks import BENCHES, gpu, tasks
 from benchmarks.timing import Repetition, repetition
 
 WARM_SECONDS = 0.2
 
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 ENVIRONMENT = {
-    **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+    **dict.fromkeys(THREADS, "1"),
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "JAX_PLATFORMS": "cpu",
     # Compiles in the process itself: others that wait would be taken for a disturbance.
@@ -62,11 +65,15 @@ class Stream:
         return done if math.isfinite(self.loss) else {"failed": "diverged: the loss is not finite"}
 
 
-def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any]]:
+def prepared(bench: str, name: str, folder: Path, members: int = 0) -> tuple[Stream, dict[str, Any]]:
     """Return the implementation after the check and a warm-up, and the line that says what it did."""
-    module, _, make = BENCHES[bench][name].partition(":")
     task = tasks.read(folder)
-    stream = Stream(task, getattr(import_module(f"benchmarks.{module}"), make)(task))
+    if members:
+        make = partial(gpu.Stacked, replicas=members, on="cpu")
+    else:
+        module, _, function = BENCHES[bench][name].partition(":")
+        make = getattr(import_module(f"benchmarks.{module}"), function)
+    stream = Stream(task, make(task))
     block = stream.implementation.block
     facts = tasks.checked(task, stream.implementation)
     stream.position = task.block % len(task)
@@ -79,7 +86,7 @@ def prepared(bench: str, name: str, folder: Path) -> tuple[Stream, dict[str, Any
     return stream, facts | {"replicas": stream.implementation.replicas}
 
 
-def main(bench: str, name: str, folder: str) -> None:
+def main(bench: str, name: str, folder: str, members: str) -> None:
     """Prepare an implementation, then time it as often as the caller asks, a line of JSON a repetition."""
     # Answers alone go to the caller: what libraries print joins the error messages.
     answers = os.fdopen(os.dup(1), "w")
@@ -89,7 +96,7 @@ def main(bench: str, name: str, folder: str) -> None:
         print(json.dumps(answer), file=answers, flush=True)
 
     try:
-        stream, facts = prepared(bench, name, Path(folder))
+        stream, facts = prepared(bench, name, Path(folder), int(members))
         say(facts)
         for line in sys.stdin:
             say(stream.timed(int(line)))
@@ -106,18 +113,26 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    """An implementation in a process of its own, which inherits the core that this process is kept on."""
+    """An implementation in a process of its own, with a thread for each of `cores`, which it is kept on.
 
-    def __init__(self, bench: str, implementation: str, folder: Path) -> None:
-        self.errors = folder / f"{implementation}.log"
+    Without `cores` it inherits the core that this process is kept on. `members` above 0 make it a stack of so many.
+    """
+
+    def __init__(
+        self, bench: str, implementation: str, folder: Path, cores: Sequence[int] = (), members: int = 0
+    ) -> None:
+        self.errors = folder / f"{'-'.join([implementation, *map(str, cores)])}.log"
+        environment = os.environ | ENVIRONMENT | dict.fromkeys(THREADS, str(len(cores) or 1))
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.worker", bench, implementation, str(folder)],
+                [sys.executable, "-m", "benchmarks.worker", bench, implementation, str(folder), str(members)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=os.environ | ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, PATHS))},
+                env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, PATHS))},
             )
+        if cores:
+            os.sched_setaffinity(self.process.pid, cores)
 
     def close(self) -> None:
         """End the process, whatever it is doing."""

@@ -18,12 +18,14 @@ import torch
 from compiler_helpers import needs_compiler
 from config_helpers import ROOT
 
-from benchmarks import BENCHES, harness, rntn, tasks, timing, worker
-from benchmarks.__main__ import COMMITTED, committed_table, main, select
-from benchmarks.goals import Goal
+from benchmarks import BENCHES, harness, jobs, rntn, tasks, timing, worker
+from benchmarks.__main__ import main, select
+from benchmarks.goals import Goal, general_goals
 from benchmarks.harness import compare, disagreement, run_bench
 from benchmarks.limits import LEVELS, bandwidths, level_of, lower_limit, peak_gflops
+from benchmarks.processor import name_processor, read_cpuinfo
 from benchmarks.rntn import BLOCK, Workload
+from benchmarks.table import COMMITTED, committed_table
 from benchmarks.timing import Repetition, interleave, repetition, summarise
 from benchmarks.worker import Worker, WorkerFailed
 from reprise.engines import build
@@ -126,17 +128,19 @@ def test_a_loss_or_an_update_that_differs_is_named(expected, found, named):
     assert named in said if named else said is None
 
 
-def row(workload, implementation, median, share=None):
-    return {"workload": workload, "implementation": implementation, "median": median, "share_of_peak": share}
+def row(workload, implementation, median, share=None, of_limit=None):
+    names = {"workload": workload, "implementation": implementation}
+    return names | {"median": median, "share_of_peak": share, "share_of_limit": of_limit}
 
 
 def test_goals_are_judged_by_medians_and_by_the_peak():
-    rows = [row("a", "fused", 90.0, 0.5), row("a", "eager", 10.0, 0.1), row("b", "fused", 120.0, 0.6)]
+    rows = [row("a", "fused", 90.0, 0.5), row("a", "eager", 10.0, 0.1), row("b", "fused", 120.0, 0.6, 0.8)]
     rows.append(row("b", "eager", None))
     goals = {
         Goal("a", "fused", 9, "eager"): ("a: fused >= 9 x eager", 9.0),
         Goal("a", "fused", 0.9, "fused", of="b"): ("a: fused >= 0.9 x fused of b", 0.75),
         Goal("a", "fused", 0.5): ("a: fused >= 0.5 of the peak", 0.5),
+        Goal("b", "fused", 0.6, line="limit"): ("b: fused >= 0.6 of the limit", 0.8),
         Goal("b", "fused", 5, "eager"): ("b: fused >= 5 x eager", None),
         Goal("c", "fused", 0.5, stretch=True): ("c: fused >= 0.5 of the peak (stretch)", None),
     }
@@ -147,7 +151,8 @@ def test_goals_are_judged_by_medians_and_by_the_peak():
 def test_every_goal_and_every_row_of_the_table_is_about_something_that_is_measured(bench):
     module, (ours, *_) = import_module(f"benchmarks.{bench}"), BENCHES[bench]
     names = {(w.name, i) for w in module.WORKLOADS for i in BENCHES[bench]}
-    assert all(goal.measure([row(*name, 1.0, 1.0) for name in names]) == 1.0 for goal in module.GOALS)
+    goals = [*module.GOALS, *(goal for _, goal in general_goals(module, ours))]
+    assert all(goal.measure([row(*name, 1.0, 1.0, 1.0) for name in names]) == 1.0 for goal in goals)
     assert {(s.workload, i) for s in module.SHOWN for i in (ours, *s.peers)} <= names
 
 
@@ -157,6 +162,8 @@ def test_only_selects_workloads_and_implementations():
     assert chosen == {f"ptb-h{h}-k100": list(every) for h in (100, 150)}
     chosen = select(rntn.WORKLOADS, every, ["/jax"])
     assert [names for _, names in chosen] == [["jax", "jax-rows"]] * len(rntn.WORKLOADS)
+    chosen = select(rntn.WORKLOADS, every, ["k100/eager/"])
+    assert [names for _, names in chosen] == [["eager"]] * 2
 
 
 @pytest.mark.slow
@@ -189,7 +196,7 @@ def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
     absent = {"note": "not installed: jax", "median": None, "reps": 0, "ratio_to": {}}
     assert rows["jax"].items() >= absent.items()
     shown = capsys.readouterr().out
-    assert ("not installed: jax" in shown, shown.count("goal ")) == (True, len(rntn.GOALS))
+    assert ("not installed: jax" in shown, shown.count("goal ")) == (True, len(rntn.GOALS) + 2 * len(rntn.SHOWN))
 
 
 def test_an_implementation_with_another_update_is_not_timed(monkeypatch, tmp_path):
@@ -297,7 +304,7 @@ def test_the_document_on_engines_shows_the_committed_results():
 BAD = {
     "an unknown benchmark": ("rnt", "no benchmark 'rnt'", "did you mean 'rntn'?"),
     "no benchmark": ("", "NAME", "--help"),
-    "a benchmark of nothing": ("rntn --only k7", "--only k7", "ptb-h100-k1/fused is one"),
+    "a benchmark of nothing": ("rntn --only k7", "--only k7", "ptb-h100-k1/fused/ is one"),
     "no time for a benchmark": ("rntn --budget 0", "--budget", "0"),
     "one job beside others": ("rntn --jobs 1", "--jobs 1", "from 2"),
     "no GPU for a benchmark": ("gpu", "no GPU is visible"),
@@ -337,13 +344,76 @@ def test_every_processor_has_a_row_and_the_range_is_over_all(tmp_path):
     slower = json.loads(path.read_text(encoding="utf-8"))
     for row in slower["rows"]:
         if row["implementation"] == "grouped":
-            row |= {"median": row["median"] / 2, "share_of_limit": 0.25}
+            row |= {"median": row["median"] / 4, "share_of_limit": 0.25}
     path.with_name("another.json").write_text(json.dumps(slower), encoding="utf-8")
     table = committed_table(tmp_path)
-    assert table.startswith("Our engines are 2.55 to ")
-    rows = [line.split("|") for line in table.splitlines() if "r-GRU, H" in line]
-    assert [row[2].strip() for row in rows] == ["`another`", "`one`"]
-    assert [row[5].strip() for row in rows] == ["25 %", "–"]
+    assert table.startswith("Our engines are 1.3 to 305 times ")
+    every = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    rows = [cells for cells in every if cells[:1] == ["001, r-GRU, H = 244, K = 100"]]
+    assert [cells[1] for cells in rows] == ["`another`", "`one`"]
+    assert [cells[4] for cells in rows] == ["25 %", "–"]
+    assert "no bandwidth was measured on `one`" in table
+    ranges = {cells[0]: cells[3:] for cells in every if cells and cells[0] in ("`another`", "`one`")}
+    assert ranges == {"`another`": ["1.3", "2"], "`one`": ["2.6 to 305", "7"]}
+    reached = {tuple(cells[:2]): cells[2] for cells in every if cells and cells[0].startswith("at least ")}
+    shares = [reached["at least 0.6 of the limit", f"`{name}`"] for name in ("another", "one")]
+    assert shares == ["0 of 2", "not measured"]
+    assert reached["at least 5 times eager PyTorch", "`another`"] == "0 of 2"
+
+
+def test_jobs_at_once_and_members_of_a_stack_have_a_row_and_a_sentence(tmp_path):
+    ways = {(1, 1, 1): 100.0, (2, 1, 1): 190.0, (1, 2, 1): 19.0, (1, 2, 2): 38.0}
+    names = ("jobs", "members", "threads")
+    rows = [
+        {"workload": workload, "median": scale * speed} | dict(zip(names, way, strict=True))
+        for workload, scale in (("ptb-h100-k100", 1.0), ("other", 10.0))
+        for way, speed in ways.items()
+    ]
+    path = copy_results(tmp_path) / "jobs/rntn/one.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"jobs": 2, "rows": rows}), encoding="utf-8")
+    table = committed_table(tmp_path)
+    assert "lose 5 % of their speed" in table
+    assert "do 0.1 to 0.2 times as much as N jobs" in table
+    assert "| 001, r-RNTN, H = K = 100 | `one` | 2 | 100 | 190 | 5 % | 19 | 38 |" in table
+    assert "| `other` | `one` | 2 | 1,000 | 1,900 | 5 % | 190 | 380 |" in table
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises(UserError, match=r"jobs/rntn/one\.json: .*python -m benchmarks rntn --jobs 2 --json"):
+        committed_table(tmp_path)
+
+
+CPUINFO = """processor	: 0
+vendor_id	: {0}
+cpu family	: {1}
+model		: {2}
+flags		: fpu vme
+
+processor	: 1
+vendor_id	: of another core
+"""
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "model", "name"),
+    [
+        ("AuthenticAMD", 25, 1, "amd-epyc-zen-3"),
+        ("AuthenticAMD", 25, 80, "amd-epyc-zen-3"),
+        ("AuthenticAMD", 25, 17, "amd-epyc-zen-4"),
+        ("AuthenticAMD", 25, 97, "amd-epyc-zen-4"),
+        ("AuthenticAMD", 26, 2, "amd-epyc-zen-5"),
+        ("AuthenticAMD", 23, 49, "amd-epyc-23-49"),
+        ("GenuineIntel", 25, 1, "amd-epyc-25-1"),
+    ],
+)
+def test_a_file_is_named_after_the_generation_or_the_numbers_of_the_processor(vendor, family, model, name, tmp_path):
+    (tmp_path / "cpuinfo").write_text(CPUINFO.format(vendor, family, model), encoding="utf-8")
+    facts = read_cpuinfo(tmp_path / "cpuinfo")
+    assert name_processor("AMD EPYC", facts) == name
+    assert name_processor("AMD EPYC", facts, "x86-64-v3") == f"{name}-x86-64-v3"
+
+
+def test_a_file_is_named_where_linux_says_nothing(tmp_path):
+    assert name_processor("Apple(R) M1", read_cpuinfo(tmp_path / "none")) == "apple-m1"
 
 
 def test_the_limit_is_the_lower_of_two_lines(monkeypatch):
@@ -372,9 +442,35 @@ def test_two_jobs_are_timed_alone_and_at_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
     assert main(["rntn", "--jobs", "2", "--budget", "0.2", "--json", "jobs.json"]) == 0
-    (row,) = json.loads((tmp_path / "jobs.json").read_text(encoding="utf-8"))["rows"]
-    assert row["lost"] == pytest.approx(1 - row["together"] / row["alone"])
-    assert (row["workload"], row["implementation"], row["alone"] > 0) == ("sentences", "fused", True)
+    result = json.loads((tmp_path / "jobs.json").read_text(encoding="utf-8"))
+    ways = [tuple(row[key] for key in ("implementation", "jobs", "members", "threads")) for row in result["rows"]]
+    assert ways == [("fused", 1, 1, 1), ("fused", 2, 1, 1), ("stacked", 1, 2, 1), ("stacked", 1, 2, 2)]
+    assert all(0 < row["low"] <= row["median"] <= row["high"] for row in result["rows"])
+    assert (result["jobs"], [workload["name"] for workload in result["workloads"]]) == (2, ["sentences"])
+
+
+def test_jobs_at_once_are_no_disturbance_to_each_other_and_others_are():
+    class Done:
+        def __init__(self, others):
+            self.start, self.finish = Mock(), Mock(return_value=Repetition(300, 2.0, others))
+
+    facts = {"block": 20, "seconds_a_piece": 0.01}
+    for others, quiet in (((2.0, 2.05), True), ((2.0, 2.2), False), ((0.0, 0.0), True), ((None, 2.0), False)):
+        workers = [Done(seconds) for seconds in others]
+        both = jobs.run_at_once([(worker, facts) for worker in workers], 2.0)
+        assert (both.rate, both.quiet) == (300.0, quiet)
+        assert [worker.start.call_args.args for worker in workers] == [(200,)] * 2
+
+
+@needs_compiler
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_jobs_with_another_update_end_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
+    monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
+    monkeypatch.setattr(tasks, "expected", lambda task: EXPECTED)
+    assert main(["rntn", "--jobs", "2"]) == EXIT_FAILED
+    assert "sentences: fused: wrong: the loss is" in capsys.readouterr().err
 
 
 def test_what_was_measured_is_written_after_every_workload(tmp_path, monkeypatch, capsys):

@@ -113,6 +113,16 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
         assert (ours[name] - exact).norm() < 1e-5 * (exact - start[name]).norm(), name
 
 
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="AVX-512 is of x86-64")
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family[3]])
+def test_engines_compile_for_avx_512_also_where_the_processor_lacks_it(name, fresh_build, monkeypatch):
+    """Where it has AVX-512, the tests of the native build run it."""
+    monkeypatch.setenv("REPRISE_MARCH", "x86-64-v4")
+    assert build.library.__wrapped__(name).is_file()
+
+
 @needs_compiler
 def test_engines_are_compiled_for_the_named_instruction_set(fresh_build, monkeypatch):
     plain = build.library.__wrapped__("core_limits")

@@ -1,0 +1,203 @@
+"""The committed results in Markdown: speeds by processor, goals, and several jobs at once."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from benchmarks import BENCHES
+from benchmarks.goals import SHARE_OF_LIMIT, TIMES_EAGER, general_goals
+from reprise.errors import UserError
+
+COMMITTED = Path(__file__).parents[1] / "results/bench"
+JOBS = "jobs"
+EAGER = "eager"
+"""The implementation by which a benchmark calls eager PyTorch."""
+
+
+class Measured(NamedTuple):
+    """A benchmark's result on a processor; its module, and the name of our engine."""
+
+    bench: ModuleType
+    processor: str
+    result: dict[str, Any]
+    ours: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Those of the result."""
+        return self.result["rows"]
+
+    def timed(self, workload: str) -> dict[str, dict[str, Any]]:
+        """Return the rows of a workload that have a speed, by implementation."""
+        return {row["implementation"]: row for row in self.rows if row["workload"] == workload and row["median"]}
+
+
+def committed_table(folder: Path = COMMITTED) -> str:
+    """Return what the results in `folder` show, a file a benchmark and processor, in Markdown.
+
+    Raises:
+        UserError: The files of a benchmark are missing or damaged.
+    """
+    results = read_results(folder, "")
+    for name in BENCHES:
+        module = import_module(f"benchmarks.{name}")
+        if module.SHOWN and not any(one.bench is module for one in results):
+            raise UserError(f"{folder / name}: no results; run `python -m benchmarks {name} --json`")
+    parts = [*processors(results), *speeds(results), *general(results), *missed(results)]
+    return "\n".join([*parts, *at_once(read_results(folder / JOBS, " --jobs 2"))]) + "\n"
+
+
+def read_results(folder: Path, option: str) -> list[Measured]:
+    """Return the results of all benchmarks in a folder, which the command with this `option` wrote.
+
+    Raises:
+        UserError: A file is damaged.
+    """
+    results = []
+    for name, implementations in BENCHES.items():
+        for path in sorted((folder / name).glob("*.json")):
+            try:
+                result = json.loads(path.read_text(encoding="utf-8"))
+                result["rows"]
+            except (ValueError, KeyError, TypeError, RecursionError):
+                remedy = f"run `python -m benchmarks {name}{option} --json`"
+                raise UserError(f"{path}: not a whole benchmark; {remedy}") from None
+            module = import_module(f"benchmarks.{name}")
+            results.append(Measured(module, path.stem, result, next(iter(implementations))))
+    return results
+
+
+def table(*columns: str) -> list[str]:
+    """Return the head of a table."""
+    return [line(columns), "|" + "---|" * len(columns)]
+
+
+def line(cells: Sequence[str]) -> str:
+    """Return a row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def times(ratio: float) -> str:
+    """Return how many times as fast something is, in the one format of all tables."""
+    return f"{ratio:.1f}" if ratio < 100 else f"{ratio:,.0f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share in whole percent, a dash without one."""
+    return "–" if share is None else f"{round(100 * share)} %".replace("-", "−")
+
+
+def span(values: Sequence[float], write: Callable[[float], str]) -> str:
+    """Return the least and the largest value, one where they read alike."""
+    return " to ".join(dict.fromkeys(map(write, (min(values), max(values)))))
+
+
+def shown(results: Sequence[Measured]) -> Iterator[tuple[Any, Measured, dict[str, Any], dict[str, float]]]:
+    """Yield each row of the table that was timed: what is shown, the result, our row, and our speed over the peers'."""
+    for bench in dict.fromkeys(one.bench for one in results):
+        for what in bench.SHOWN:
+            for one in (one for one in results if one.bench is bench):
+                timed = one.timed(what.workload)
+                if row := timed.get(one.ours):
+                    ratios = {peer: row["median"] / timed[peer]["median"] for peer in what.peers if peer in timed}
+                    yield what, one, row, ratios
+
+
+def processors(results: Sequence[Measured]) -> list[str]:
+    """Return the range of our speed over eager PyTorch's, on all processors and on each."""
+    found = [(one.processor, ratios[EAGER]) for _, one, _, ratios in shown(results) if EAGER in ratios]
+    head = f"Our engines are {span([ratio for _, ratio in found], times)} times as fast as eager PyTorch."
+    columns = (
+        "processor",
+        "vectors of PyTorch",
+        "peak of a core, GFLOP/s",
+        "times as fast as eager PyTorch",
+        "workloads",
+    )
+    lines = [f"{head} Workload and processor decide:", "", *table(*columns)]
+    for processor in sorted({processor for processor, _ in found}):
+        ratios = [ratio for name, ratio in found if name == processor]
+        of_it = [one.result for one in results if one.processor == processor]
+        peaks = [result["peak_gflops"] for result in of_it if result["peak_gflops"]]
+        cells = (of_it[0]["machine"]["cpu_capability"], span(peaks, "{:.0f}".format) if peaks else "–")
+        lines.append(line([f"`{processor}`", *cells, span(ratios, times), str(len(ratios))]))
+    return [*lines, ""]
+
+
+def speeds(results: Sequence[Measured]) -> list[str]:
+    """Return our engines' speeds beside others', a row a workload and processor."""
+    columns = ("document, workload", "processor", "ours, a second", "of the peak", "of the limit", "times as fast as")
+    lines = table(*columns)
+    unknown = set()
+    for what, one, row, ratios in shown(results):
+        shares = (row["share_of_peak"], row.get("share_of_limit"))
+        if shares[1] is None:
+            unknown.add(one.processor)
+        peers = ", ".join(f"{what.peers[peer]} {times(ratio)}" for peer, ratio in ratios.items())
+        cells = [what.title, f"`{one.processor}`", f"{row['median']:,.0f} {what.counted}"]
+        lines.append(line([*cells, *map(percent, shares), peers]))
+    if unknown:
+        names = ", ".join(f"`{name}`" for name in sorted(unknown))
+        lines += ["", f"–: no bandwidth was measured on {names}, so that the limit is not known."]
+    return [*lines, ""]
+
+
+def general(results: Sequence[Measured]) -> list[str]:
+    """Return which workloads reach the goals of every processor."""
+    lines = table("goal on every processor", "processor", "reached by", "missed by")
+    kinds = {
+        f"at least {SHARE_OF_LIMIT:g} of the limit": lambda goal: goal.over is None,
+        f"at least {TIMES_EAGER} times eager PyTorch": lambda goal: goal.over == EAGER,
+    }
+    for text, belongs in kinds.items():
+        for processor in sorted({one.processor for one in results}):
+            measured = [
+                (title, goal, value)
+                for one in results
+                if one.processor == processor
+                for title, goal in general_goals(one.bench, one.ours)
+                if belongs(goal) and (value := goal.measure(one.rows)) is not None
+            ]
+            wrong = [f"{title}: {value:.2f}" for title, goal, value in measured if value < goal.at_least]
+            reached = f"{len(measured) - len(wrong)} of {len(measured)}" if measured else "not measured"
+            lines.append(line([text, f"`{processor}`", reached, "; ".join(wrong)]))
+    return [*lines, ""]
+
+
+def missed(results: Sequence[Measured]) -> list[str]:
+    """Return the goals of a workload that its engine missed."""
+    lines = []
+    for one in results:
+        name = one.bench.__name__.rpartition(".")[2]
+        for goal in one.bench.GOALS:
+            value = goal.measure(one.rows)
+            if value and value < goal.at_least:
+                lines.append(line([f"`{name}`", f"`{one.processor}`", str(goal), f"{value:.2f}"]))
+    head = table("benchmark", "processor", "goal", "measured")
+    return [f"Goals of single workloads that were missed: {len(lines)}.", "", *head, *lines]
+
+
+def at_once(results: Sequence[Measured]) -> list[str]:
+    """Return what jobs at once and members of a stack do on the same cores; nothing without a result."""
+    lost, beside, lines = [], [], []
+    for one in results:
+        titles, N = {what.workload: what.title for what in one.bench.SHOWN}, one.result["jobs"]
+        speed = {(row["workload"], row["jobs"], row["members"], row["threads"]): row["median"] for row in one.rows}
+        for workload in dict.fromkeys(row["workload"] for row in one.rows):
+            single, jobs = speed[workload, 1, 1, 1], speed[workload, N, 1, 1]
+            stacks = [speed[workload, 1, N, threads] for threads in (1, N)]
+            lost.append(1 - jobs / (N * single))
+            beside += [stack / jobs for stack in stacks]
+            cells = [titles.get(workload, f"`{workload}`"), f"`{one.processor}`", str(N)]
+            cells += [f"{count:,.0f}" for count in (single, jobs)] + [percent(lost[-1])]
+            lines.append(line([*cells, *(f"{count:,.0f}" for count in stacks)]))
+    if not lines:
+        return []
+    finding = f"N jobs at once, a core each, lose {span(lost, percent)} of their speed to each other."
+    finding += f" N members of one stack do {span(beside, times)} times as much as N jobs."
+    columns = ("document, workload", "processor", "N", "1 job", "N jobs", "lost")
+    head = table(*columns, "N members, 1 thread", "N members, N threads")
+    return ["", f"{finding} Words or characters a second, in all:", "", *head, *lines]
