@@ -239,21 +239,7 @@ class Claim(Strict):
 
         What a side leaves out is filled in.
         """
-        named = (
-            "compare",
-            "gaps",
-            "order",
-            "equal",
-            "optimum",
-            "ranks",
-            "margin",
-            "trend",
-            "curve",
-            "share",
-            "level",
-            "unit",
-        )
-        for key, side in chain.from_iterable(_sides(getattr(self, name), name) for name in named):
+        for key, side in chain.from_iterable(_sides(getattr(self, name), name) for name in _WITH_SIDES):
             term = side if isinstance(side, Term) else Term(experiment=side)
             filled = {"metric": term.metric or self.metric, "split": term.split or self.split}
             yield key, term.model_copy(update=filled)
@@ -268,6 +254,11 @@ class Claim(Strict):
             if statistic != "margin":
                 groups.setdefault(group, []).append((key, term))
         return groups
+
+
+_WITH_SIDES = ("compare", "gaps", "order", "equal", "optimum", "ranks", "margin")
+_WITH_SIDES += ("trend", "curve", "share", "level", "unit")
+"""What of a claim names experiments."""
 
 
 def _sides(value: Any, key: str) -> Iterator[tuple[str, Name | Term]]:

@@ -43,9 +43,9 @@ class Entry:
         function = self.display.function
         if is_own(function):
             kind = own_options(function, load_own(function), "context", "id")
-            return complete(kind, function, self.display.options, lambda option: f"{self.where}.options.{option}")[0]
-        require_known(function, FUNCTIONS[self.kind], f"{self.where}.function", "function")
-        kind = display_options(self.kind, function)
+        else:
+            require_known(function, FUNCTIONS[self.kind], f"{self.where}.function", "function")
+            kind = display_options(self.kind, function)
         return complete(kind, function, self.display.options, lambda option: f"{self.where}.options.{option}")[0]
 
 

@@ -108,7 +108,7 @@ def _check_sections(project: Project, experiment: Experiment, where: Callable[..
     own = experiment.data.dataset
     prepare = _find_preparation(project, own, where("data", "dataset"))
     values = {option: setting.value for option, setting in experiment.data.settings.items()}
-    complete(_preparation_options(prepare), prepare, values, partial(where, "data"))
+    complete(_find_options(prepare, PREPARATION_OPTIONS, "raw"), prepare, values, partial(where, "data"))
 
 
 def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
@@ -163,12 +163,9 @@ def _find_preparation(project: Project, dataset: str, where: str) -> str:
     return prepare
 
 
-def _model_options(name: str) -> type[Options]:
-    return own_options(name, load_own(name), "vocabulary") if is_own(name) else MODEL_OPTIONS[name]
-
-
-def _preparation_options(name: str) -> type[Options]:
-    return own_options(name, load_own(name), "raw") if is_own(name) else PREPARATION_OPTIONS[name]
+def _find_options(name: str, options: Mapping[str, type[Options]], passed: str) -> type[Options]:
+    """Look up the options of a model or preparation; one of the user's own is `passed` this argument by Reprise."""
+    return own_options(name, load_own(name), passed) if is_own(name) else options[name]
 
 
 def _training_config(project: Project, entry: _Entry) -> _Training:
@@ -185,8 +182,8 @@ def _training_config(project: Project, entry: _Entry) -> _Training:
     }
     kinds = {
         "training": PROTOCOL_OPTIONS[names["training"]],
-        "model": _model_options(names["model"]),
-        "data": _preparation_options(names["data"]),
+        "model": _find_options(names["model"], MODEL_OPTIONS, "vocabulary"),
+        "data": _find_options(names["data"], PREPARATION_OPTIONS, "raw"),
     }
     settings = {section: getattr(experiment, section).settings for section in SECTIONS}
     if entry.in_tier.dataset is not None:

@@ -5,9 +5,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from reprise.data.corpus import SPLITS, Corpus
+from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.records.record import Outcome, curve, metric
 from reprise.training.protocol import Diverged, Learner, Work, complete
 from reprise.units import perplexity
@@ -197,6 +199,16 @@ def side_by_side(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
     steps = (len(text) - 1) // count
     x, y = (part[: steps * count].view(count, steps).T.contiguous() for part in (text[:-1], text[1:]))
     return x, y
+
+
+def cut_streams(corpus: Corpus, streams: int) -> dict[str, tuple[Tensor, Tensor]]:
+    """Cut every split into words and next words `side_by_side`: `streams` of the training text, one of the others.
+
+    Where the text has sentences, `</s>` is read before the first word; of running text the first word is only read.
+    """
+    start = [corpus.vocabulary.index(SENTENCE_END)] if corpus.boundaries == SENTENCE_END else []
+    texts = {s: torch.from_numpy(np.append(start, corpus.splits[s].tokens).astype(np.int32)) for s in SPLITS}
+    return {split: side_by_side(text, streams if split == "train" else 1) for split, text in texts.items()}
 
 
 class BatchEpochs(Epochs):

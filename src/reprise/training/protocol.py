@@ -330,7 +330,7 @@ class Learner(Training):
         if self.optimiser is not None:
             learnt["optimiser"] = self.optimiser.state_dict()
         if self.CARRIED:
-            learnt["carried"] = copied(getattr(self.kernel, self.CARRIED))
+            learnt["carried"] = map_tensors(Tensor.clone, getattr(self.kernel, self.CARRIED))
         return learnt | super().state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -342,11 +342,11 @@ class Learner(Training):
             setattr(self.kernel, self.CARRIED, state["carried"])
 
 
-def copied(tensors: Any) -> Any:
-    """Copy tensors in tuples of any depth; None stays so."""
-    if isinstance(tensors, tuple):
-        return tuple(map(copied, tensors))
-    return None if tensors is None else tensors.clone()
+def map_tensors(function: Callable[[Tensor], Tensor], state: Any) -> Any:
+    """Apply a function to the tensors of a state, in tuples of any depth; None stays so."""
+    if isinstance(state, tuple | list):
+        return tuple(map_tensors(function, part) for part in state)
+    return None if state is None else function(state)
 
 
 class Steps(Learner):

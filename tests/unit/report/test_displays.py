@@ -59,6 +59,7 @@ MISSPELT = (SMOOTH, "options: {smoth: 20}", "options.smoth: palindromes.training
         ("collect", *MISSPELT),
         ("resolve", *MISSPELT),
         ("resolve", SMOOTH, "options: {smooth: many}", "options.smooth: 'many' should be a whole number"),
+        ("resolve", SMOOTH, "options: {smooth: 0}", "options.smooth: 0 is out of bounds; write a number of at least 1"),
         ("resolve", CURVES, "palindromes.training_curve", "did you mean 'palindromes.training_curves'?"),
         ("resolve", CURVES, "palindromes._ours", "function: no function 'palindromes._ours'"),
         ("resolve", CLAIMS, f"{CLAIMS}    options: {{a: 1}}\n", NO_OPTION),

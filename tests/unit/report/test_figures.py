@@ -65,8 +65,6 @@ def test_losses_are_a_line_a_seed_each_the_mean_of_the_last_points(tmp_path, smo
     _, loss = panel(draw(make_context(tmp_path), smooth), "T = 10")
     seeds = [line.get_ydata().tolist() for line in loss.lines if line.get_linewidth() == 0.5]
     assert seeds == [pytest.approx(first), pytest.approx(second)]
-    with pytest.raises(UserError, match=r"palindromes\.yaml: key figures\.figure-1\.options\.smooth: 0 is not"):
-        draw(make_context(tmp_path), smooth=0)
 
 
 def test_a_diverged_replica_is_counted_and_drawn_to_its_end(tmp_path):

@@ -4,7 +4,7 @@ An option without a default has to be stated in a paper's file, with its origin.
 configuration's hash: an option that is added later with a default leaves all hashes as they are.
 """
 
-from typing import Annotated, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -28,6 +28,14 @@ Finite = Annotated[float, Field(allow_inf_nan=False), AfterValidator(_check_floa
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(_check_float32)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_check_float32)]
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+ClipNorm = Annotated[Positive, Field(description="global norm that gradients are shortened to")]
+MinimumCount = Annotated[Count, Field(description="occurrences that a word of the vocabulary has at least")]
+MatrixMapping = Annotated[
+    Literal["f", "f_mod"],
+    Field(
+        description="which matrix a word has: f shares the last among rare words, f_mod takes the word's rank modulo K"
+    ),
+]
 
 
 class Options(BaseModel):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reprise.catalogue.options.base import Count, Finite, Natural, NotNegative, Options, Positive, Share
+from reprise.catalogue.options.base import ClipNorm, Count, Finite, Natural, NotNegative, Options, Positive, Share
 
 # Some update is logged within the hundred updates around every mark.
 LogInterval = Annotated[int, Field(ge=1, le=100)]
@@ -44,8 +44,7 @@ class CharacterWindows(Options):
     """added to the mean square under the root"""
     mean_square_start: Literal["one", "zero"]
     """mean square before the first update"""
-    clip_norm: Positive
-    """global norm that gradients are shortened to"""
+    clip_norm: ClipNorm
     log_every: LogInterval
     """updates between two points of the curves"""
     sample_every: Count

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, NotNegative, Options, Positive, Share
+from reprise.catalogue.options.base import ClipNorm, Count, MatrixMapping, NotNegative, Options, Share
 from reprise.catalogue.options.training import Halving
 
 
@@ -14,8 +14,7 @@ class GatedNetwork(Options):
     hidden_size: Count
     matrices: Count
     """recurrence matrices of the candidate, K"""
-    mapping: Literal["f", "f_mod"]
-    """which matrix a word has: f shares the last among rare words, f_mod takes the word's rank modulo K"""
+    mapping: MatrixMapping
     weight_range: NotNegative
     """initial weights are uniform in plus and minus this"""
 
@@ -32,5 +31,4 @@ class BatchedSGD(Halving):
     """over the words of a stream; over streams it is the mean"""
     dropout: Share
     """probability that an embedding or a unit before the softmax is dropped"""
-    clip_norm: Positive
-    """global norm that gradients are shortened to"""
+    clip_norm: ClipNorm

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reprise.catalogue.options.base import Count, Finite, NotNegative, Options, Share
+from reprise.catalogue.options.base import Count, Finite, MatrixMapping, NotNegative, Options, Share
 from reprise.catalogue.options.training import Halving
 
 # The engines have room for so many words.
@@ -27,8 +27,7 @@ class RNTN(NormalStart):
     hidden_size: Count
     matrices: Count
     """recurrence matrices, K"""
-    mapping: Literal["f", "f_mod"]
-    """which matrix a word has: f shares the last among rare words, f_mod takes the word's rank modulo K"""
+    mapping: MatrixMapping
     bias: Literal["matrix", "shared"]
     """one bias a matrix, or one for all"""
     h_0: Finite

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, Integer, Options, TwoOrMore
+from reprise.catalogue.options.base import Count, Integer, MinimumCount, Options, TwoOrMore
 
 
 class PTB(Options):
@@ -15,8 +15,7 @@ class Text8(Options):
     """The first 100 million bytes of Wikipedia's text as lower-case words."""
 
     name: Literal["text8"]
-    minimum_count: Count
-    """occurrences that a word of the vocabulary has at least"""
+    minimum_count: MinimumCount
     vocabulary_rule: Literal["train-at-least-10", "all-at-least-10", "train-more-than-10", "top-37750"]
     """which words the vocabulary has"""
 
@@ -46,8 +45,7 @@ class UDTags(Options):
     """A treebank of Universal Dependencies as tagged words."""
 
     name: Literal["ud_tags"]
-    minimum_count: Count
-    """occurrences that a word of the vocabulary has at least"""
+    minimum_count: MinimumCount
     validation_sentences: Count
 
 
@@ -58,5 +56,4 @@ class Multi30k(Options):
     pairs: Count
     """pairs that train"""
     lowercase: bool
-    minimum_count: Count
-    """occurrences that a word of a vocabulary has at least"""
+    minimum_count: MinimumCount

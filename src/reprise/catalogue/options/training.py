@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, NotNegative, Options, Positive
+from reprise.catalogue.options.base import ClipNorm, Count, NotNegative, Options, Positive
 
 
 class Adam(Options):
@@ -12,8 +12,7 @@ class Adam(Options):
     """examples an update"""
     optimiser: Literal["adam"]
     learning_rate: Positive
-    clip_norm: Positive
-    """global norm that gradients are shortened to"""
+    clip_norm: ClipNorm
 
 
 class Halving(Options):

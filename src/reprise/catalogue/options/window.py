@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, Options, Positive
+from reprise.catalogue.options.base import ClipNorm, Count, Options
 from reprise.catalogue.options.training import Halving
 
 
@@ -26,5 +26,4 @@ class WindowSGD(Halving):
     """what a window ends at"""
     batch_size: Count
     """windows an update"""
-    clip_norm: Positive
-    """global norm that gradients are shortened to"""
+    clip_norm: ClipNorm

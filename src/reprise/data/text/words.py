@@ -9,8 +9,6 @@ import numpy as np
 from reprise.data.corpus import SENTENCE_END, Corpus, Split, ranked
 from reprise.data.raw import read_lines, unreadable
 
-SENTENCES = "words and a </s> at the end of every sentence"
-"""Tokens are words and the ends of sentences."""
 _END = SENTENCE_END.encode()
 
 

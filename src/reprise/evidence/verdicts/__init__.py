@@ -17,17 +17,17 @@ been rounded to the paper's, else *smaller*, *larger*, or *opposite* where the i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
-from reprise.evidence.decisions import Ratio
+from reprise.evidence.decisions import AnswerName, Evidence, Ratio, SizeName
 
-AGREES, DISAGREES, UNDECIDED, NOT_JUDGED = "agrees", "disagrees", "undecided", "not judged"
-NOT_RUN, NO_DATA, NOT_TESTED = "not run", "no data", "not tested"
-ANSWERS = (AGREES, DISAGREES, UNDECIDED, NOT_JUDGED, NOT_RUN, NO_DATA, NOT_TESTED)
+ANSWERS = get_args(AnswerName)
+AGREES, DISAGREES, UNDECIDED, NOT_JUDGED, NOT_RUN, NO_DATA, NOT_TESTED = ANSWERS
 JUDGED = frozenset({AGREES, DISAGREES, UNDECIDED, NOT_JUDGED})
 
-CONSISTENT, SMALLER, LARGER, OPPOSITE = "consistent", "smaller", "larger", "opposite"
+CONSISTENT, SMALLER, LARGER, OPPOSITE = get_args(SizeName)
 
-TRAINED, COUNTED, EQUATION, ARITHMETIC = "trained", "counted", "equation", "arithmetic"
+TRAINED, COUNTED, EQUATION, ARITHMETIC = get_args(Evidence)
 
 TAIL = 0.025
 EQUIVALENCE_TAIL = 0.05

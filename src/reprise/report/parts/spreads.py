@@ -14,7 +14,6 @@ import pandas as pd
 from scipy import special
 
 from reprise.evidence.contrasts import Contrast, Term
-from reprise.evidence.measure import Measured as Found
 from reprise.evidence.measure import measure
 from reprise.evidence.runs import Quantity, Replica, Table
 from reprise.evidence.verdicts import LEVEL
@@ -93,7 +92,8 @@ def difference_reach(context: Context, name: str, other: str, metric: str, split
         return None
     terms = (Term(one, (metric, split)) for one in (name, other))
     difference = measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.table)
-    return _reach(difference) if difference else None
+    bounds = difference.estimate.interval(LEVEL) if difference else None
+    return None if bounds is None else _steady(bounds[1] - difference.estimate.value)
 
 
 def noted(
@@ -155,11 +155,6 @@ def _measured(name: str, quantity: Quantity, table: Table) -> Measured:
         freedom=_steady(estimated.estimate.freedom),
         interval=tuple(_steady(math.exp(end) if log else end) for end in ends),
     )
-
-
-def _reach(measurement: Found) -> float | None:
-    bounds = measurement.estimate.interval(LEVEL)
-    return None if bounds is None else _steady(bounds[1] - measurement.estimate.value)
 
 
 def _steady(value: float) -> float:

@@ -3,16 +3,14 @@
 Section 4: "similar to" Zaremba et al., "Recurrent Neural Network Regularization" (2014).
 """
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from reprise import counters
-from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.gated import choose
 from reprise.errors import UserError
 from reprise.models.gated import Masks, initialise
-from reprise.training.epochs import HalvingSchedule, side_by_side
+from reprise.training.epochs import HalvingSchedule, cut_streams
 from reprise.training.protocol import Work
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
@@ -35,12 +33,7 @@ class BatchedSGD(HalvingSchedule):
 
     def prepare(self) -> None:
         loaded, options = self.load_words(), self.config["model"]["options"]
-        # Running text, such as text8, has no sentences: its first word is only read.
-        start = [] if loaded.boundaries == "none" else [loaded.vocabulary.index(SENTENCE_END)]
-        self.data = {}
-        for split in SPLITS:
-            words = torch.from_numpy(np.append(start, loaded.splits[split].tokens).astype(np.int32))
-            self.data[split] = side_by_side(words, self.options["batch_size"] if split == "train" else 1)
+        self.data = cut_streams(loaded, self.options["batch_size"])
         if not self.length():
             raise UserError(f"{self.path}: the training text has fewer words than batch_size streams; lower it")
         model = self.build_model(vocabulary=len(loaded.vocabulary))

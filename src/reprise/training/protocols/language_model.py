@@ -16,14 +16,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
-from reprise.data.corpus import SENTENCE_END, SPLITS
+from reprise.data.corpus import SPLITS
 from reprise.engines.choice import reference_alone
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import Stack
 from reprise.errors import UserError
 from reprise.records.record import Outcome
-from reprise.training.epochs import RateSchedule, side_by_side
-from reprise.training.protocol import Work, copied
+from reprise.training.epochs import RateSchedule, cut_streams
+from reprise.training.protocol import Work, map_tensors
 
 _LOG = logging.getLogger(__name__)
 
@@ -55,18 +55,13 @@ class LanguageModel(RateSchedule):
     computed for several members at once. So each comes to the bits that it has alone.
     """
 
-    PARTS = SPLITS
     NEXT = "step"
-    KEPT = (*RateSchedule.KEPT, "carried", "starts", "random", "best")
+    KEPT = (*RateSchedule.KEPT, "carried", "starts", "random")
     at_once = 1
 
     def prepare(self) -> None:
         loaded = self.load_corpus(*SPLITS)
-        start = [loaded.vocabulary.index(SENTENCE_END)] if loaded.boundaries == SENTENCE_END else []
-        self.data = {}
-        for split in SPLITS:
-            tokens = torch.from_numpy(np.append(start, loaded.splits[split].tokens).astype(np.int64))
-            self.data[split] = side_by_side(tokens, self.options["batch_size"] if split == "train" else 1)
+        self.data = cut_streams(loaded, self.options["batch_size"])
         if not len(self.data["train"][0]):
             raise UserError(f"{self.path}: the training text has fewer tokens than batch_size streams; lower it")
         self.interval = self.options["update_interval"] or self.options["bptt"]
@@ -74,7 +69,7 @@ class LanguageModel(RateSchedule):
             raise UserError(f"{self.config['model']['name']}: update_interval is above bptt; lower it")
         stacked = isinstance(self.chosen, Stack)
         self.device = self.chosen.device if stacked else torch.device("cpu")
-        self.data = {split: tuple(part.to(self.device) for part in parts) for split, parts in self.data.items()}
+        self.data = {split: tuple(part.to(self.device).long() for part in both) for split, both in self.data.items()}
         self.random: list[Tensor] = []
         with self._own_random_numbers():
             torch.manual_seed(self.seed)
@@ -91,7 +86,6 @@ class LanguageModel(RateSchedule):
         )
         self.carried: Any = None
         self.starts: list[Any] = []  # states before the last updates, as far back as gradients go
-        self.best: dict[str, Tensor] | None = None
         self.begin({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
 
     def _make_optimiser(self, parameters: Any) -> torch.optim.Optimizer:
@@ -158,11 +152,15 @@ class LanguageModel(RateSchedule):
         loss.backward()
         self.clip()
         self.optimiser.step()
-        self.carried = detached(after)
+        self.carried = map_tensors(Tensor.detach, after)
         return nats.item()
 
     def _state(self, streams: int) -> Any:
-        return moved(self.model.initial_state(streams), self.device, self.dtype)
+        return map_tensors(self._move, self.model.initial_state(streams))
+
+    def _move(self, tensor: Tensor) -> Tensor:
+        """Bring a tensor of a state to the device; its numbers that are no integers have the dtype of the model."""
+        return tensor.detach().to(self.device, self.dtype if tensor.is_floating_point() else tensor.dtype)
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         self.model.eval()
@@ -193,9 +191,7 @@ class LanguageModel(RateSchedule):
             self.learning_rate /= self.options["decay_factor"]
             for group in self.optimiser.param_groups:
                 group["lr"] = self.learning_rate
-        if undo and better:
-            self.best = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-        elif undo:
+        if undo and not better:
             self.model.load_state_dict(self.best)
         return undo and not better
 
@@ -207,31 +203,18 @@ class LanguageModel(RateSchedule):
         return super().outcome()
 
     def state(self) -> dict[str, Any]:
-        return super().state() | {"carried": copied(self.carried)}
+        return super().state() | {"carried": map_tensors(Tensor.clone, self.carried)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
-        if self.carried is not None:
-            self.carried = moved(self.carried, self.device, self.dtype)
-        self.starts = [(first, moved(before, self.device, self.dtype)) for first, before in self.starts]
+        self.carried = map_tensors(self._move, self.carried)
+        self.starts = [(first, map_tensors(self._move, before)) for first, before in self.starts]
 
 
 def unigram_loss(training: np.ndarray, held_out: np.ndarray, vocabulary: int) -> float:
     """Cross-entropy (nats/token) of a held-out text under the training text's frequencies, one added to each count."""
     counts = np.bincount(training, minlength=vocabulary) + 1.0
     return float(-np.log(counts / counts.sum())[held_out].mean())
-
-
-def detached(state: Any) -> Any:
-    """Cut a state, a tensor or a tuple of any depth, off from what it was computed from."""
-    return tuple(map(detached, state)) if isinstance(state, tuple | list) else state.detach()
-
-
-def moved(state: Any, device: torch.device, dtype: torch.dtype) -> Any:
-    """Bring a state to a device, cut off, its numbers that are no integers in a dtype."""
-    if isinstance(state, tuple | list):
-        return tuple(moved(part, device, dtype) for part in state)
-    return state.detach().to(device, dtype if state.is_floating_point() else state.dtype)
 
 
 def initialise(model: nn.Module, table: str) -> None:

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
 from reprise.report.papers.palindromes.tables import SPLIT, first_steps
 from reprise.report.parts import style
@@ -35,10 +34,7 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
     The band is the share's 95 % interval after Clopper and Pearson. The original's first such step is a dashed line;
     its loss stands out from ours, a faint line a seed. Option `smooth`: losses are means of so many logged points.
     """
-    if (smooth := options["smooth"]) < 1:
-        where = context.option_key(figure_id, "smooth")
-        raise UserError(f"{where}: {smooth} is not a number of points; write 1 or more")
-    names = context.cited_by(figure_id)
+    smooth, names = options["smooth"], context.cited_by(figure_id)
     original = context.original(ORIGINAL)
     blocks = math.ceil(len(names) / _COLUMNS)
     columns = math.ceil(len(names) / blocks)
