@@ -1,9 +1,8 @@
-"""From a claim to what is computed: linear combinations of mean metrics, each of which is positive if the claim holds.
+"""Turn a claim about means into contrasts: linear combinations of mean metrics, positive if the claim holds.
 
-Perplexities are compared by their logarithms: replicas differ in their cross-entropy, a difference of logarithms is one
-in per cent, and a replica that is far too bad does not hide that it is bad. A margin is part of the combination: "at
-most 2 % higher" is log 1.02 + log higher - log lower > 0. That the reference is itself an estimate is thereby accounted
-for.
+Perplexities are compared by their logarithms, since replicas vary in cross-entropy, and a difference of logarithms is a
+difference in per cent. A margin is part of the contrast: "at most 2 % higher" is log 1.02 + log higher - log lower > 0.
+The error of the reference model is then part of the error of the contrast.
 """
 
 import math
@@ -20,7 +19,7 @@ from reprise.units import is_ratio_scale
 
 @dataclass(frozen=True)
 class Term:
-    """A metric of an experiment, of one split."""
+    """One metric of one experiment on one split."""
 
     experiment: str
     quantity: Quantity
@@ -28,9 +27,9 @@ class Term:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Sum of weight * mean over terms, plus an offset; positive if what it stands for is true.
+    """A weighted sum of mean metrics plus an offset, positive if the hypothesis is true.
 
-    `log`: of the logarithms of the metrics, which are perplexities.
+    `log`: whether it takes the logarithms of the metrics, as of perplexities.
     """
 
     weights: tuple[tuple[float, Term], ...]
@@ -38,7 +37,7 @@ class Contrast:
     log: bool = False
 
     def over_experiments(self) -> dict[str, list[tuple[float, Quantity]]]:
-        """Return the part that each experiment has in it; an empty one of those whose terms cancel."""
+        """Return the weighted quantities of each experiment; none for an experiment whose terms cancel."""
         parts: dict[str, list[tuple[float, Quantity]]] = {}
         for term, weight in self.merged().items():
             part = parts.setdefault(term.experiment, [])
@@ -47,28 +46,28 @@ class Contrast:
         return parts
 
     def merged(self) -> dict[Term, float]:
-        """Return the weight of each term, 2 of one in both differences of a gap: it varies once, by twice that."""
+        """Return the total weight of each term: a term in both differences of a gap has one random error, not two."""
         weights: dict[Term, float] = {}
         for weight, term in self.weights:
             weights[term] = weights.get(term, 0.0) + weight
         return weights
 
     def of(self, values: Iterable[float]) -> float:
-        """Return the combination of one number a term, in the order of the weights."""
+        """Return the value of the contrast for one number per term, in the order of the weights."""
         numbers = [math.log(v) for v in values] if self.log else values
         return sum(weight * value for (weight, _), value in zip(self.weights, numbers, strict=True)) + self.offset
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One part of a claim: the plain difference that people read, and the tests that decide it, margins included."""
+    """One comparison of a claim: the effect that readers see, and the tests that decide it, with their margins."""
 
     plain: Contrast
     tests: tuple[Contrast, ...]
 
 
 def statements(claim: Claim) -> list[Statement]:
-    """Return the parts of a claim about means, all of which have to hold."""
+    """Return the comparisons of a claim about means. The claim holds if all of them do."""
     if claim.gaps:
         return [_plain(_minus(_difference(a, claim), _difference(b, claim))) for a, b in pairwise(claim.gaps)]
     if claim.compare:
@@ -90,12 +89,12 @@ def statements(claim: Claim) -> list[Statement]:
 
 
 def terms_of(claim: Claim) -> list[Term]:
-    """Every experiment that the statistic names, with the metric and split that are asked of it."""
+    """Return every experiment of the claim's statistic, with the metric and split that it compares."""
     return [term for _, side in claim.sides() for _, term in _terms(side, claim)]
 
 
 def _held(term: Term, level: Level) -> list[Statement]:
-    """State the metric above or below a bound, or within two; a whole number is less than a half from its own."""
+    """Compare a metric with a lower and an upper bound; a count equals its number within less than a half."""
     if level.equals is not None:
         plain, turned = Contrast(((1.0, term),), -level.equals), Contrast(((-1.0, term),), level.equals)
         return [Statement(plain, tuple(replace(one, offset=one.offset + 0.5) for one in (plain, turned)))]
@@ -108,7 +107,7 @@ def _plain(contrast: Contrast) -> Statement:
 
 
 def _terms(side: Side, claim: Claim) -> list[tuple[float, Term]]:
-    """Return a side as weighted terms: one experiment, or the mean over several."""
+    """Return the weighted terms of one side: one experiment, or the mean of several."""
     given = side.mean if isinstance(side, Mean) else [side]
     terms = [one if isinstance(one, ConfiguredTerm) else ConfiguredTerm(experiment=one) for one in given]
     return [(1 / len(terms), Term(t.experiment, (t.metric or claim.metric, t.split or claim.split))) for t in terms]
@@ -130,7 +129,7 @@ def _minus(one: Contrast, other: Contrast) -> Contrast:
 
 
 def _compared(comparison: Comparison, claim: Claim) -> Statement:
-    """Compare: higher - lower, with the margin still allowed (non-inferiority) or asked (superiority)."""
+    """Compare higher - lower with 0, or with the margin of a non-inferiority or superiority test."""
     plain, margin = _difference(comparison, claim), claim.margin
     if margin is None:
         return _plain(plain)
@@ -143,14 +142,14 @@ def _compared(comparison: Comparison, claim: Claim) -> Statement:
 
 
 def _equal(one: Side, other: Side, claim: Claim) -> Statement:
-    """Two one-sided tests: the difference is above minus the margin, and below it (Schuirmann 1987)."""
+    """Test equivalence by two one-sided tests, above minus the margin and below the margin (Schuirmann 1987)."""
     plain = _difference(Comparison(lower=one, higher=other), claim)
     ways = plain, _minus(Contrast((), log=plain.log), plain)
     return Statement(plain, tuple(_shifted(way, plain, 1, claim.margin) for way in ways))
 
 
 def _shifted(way: Contrast, plain: Contrast, sign: int, margin: Margin) -> Contrast:
-    """`way` with the margin added or taken away; a relative one is a share of what `plain` calls the higher."""
+    """Add the margin to `way` (`sign` 1) or subtract it; a relative margin is a share of the higher side of `plain`."""
     if margin.measure == "absolute":
         return replace(way, offset=sign * margin.value)
     if plain.log:
@@ -160,14 +159,14 @@ def _shifted(way: Contrast, plain: Contrast, sign: int, margin: Margin) -> Contr
 
 
 def _curved(curve: Curve, claim: Claim) -> Statement:
-    """Return the quadratic coefficient over log x, above 0 where the metric rises toward both ends."""
+    """Test that the quadratic coefficient over log x is above 0: the metric rises toward both ends."""
     terms = [_terms(side, claim)[0][1] for side in curve.experiments]
     weights = curvature_weights([math.log(value) for value in curve.x])
     return _plain(_contrast(zip(weights, terms, strict=True), claim))
 
 
 def _falling(claim: Claim) -> list[Statement]:
-    """Return a negative slope over log x, and the last experiment below the first."""
+    """Test that the slope over log x is negative and that the last experiment lies below the first."""
     experiments, x = claim.trend.experiments, [math.log(value) for value in claim.trend.x]
     terms = [_terms(name, claim)[0][1] for name in experiments]
     slope = _contrast([(-w, term) for w, term in zip(slope_weights(x), terms, strict=True)], claim)

@@ -1,22 +1,19 @@
-"""Contrasts estimated from run records: folds paired, seeds as independent samples with moderated variances.
+"""Estimate contrasts from run records: folds are paired, seeds are independent samples with moderated variances.
 
-A family is what was trained of one model on one text and task under one reading. Readings never share a deviation:
-another choice may change how far replicas differ, as another schedule of the m-RNN does, whose training runs become
-unstable.
+A family is all experiments with one model, text and task under one choice of every assumption. Different choices never
+share a variance, since a choice may change it: under another schedule the m-RNN becomes unstable.
 
-Seeds: an experiment's own variance is moderated by that of its family (`moderated`); an experiment with one
-replica has its family's alone. One replica of each cannot be tested.
+Seeds: the variance of an experiment is moderated by that of its family (`moderated`). An experiment with one replica
+takes the family's variance. Two experiments with one replica each cannot be tested.
 
-Folds differ in difficulty, and a fold that is hard is so for every model: a difference of two models is no lone sample.
-On all folds of all members of a family log L_ik = a_i + b_k + e_ik, of model i on fold k, is fitted by least squares;
-the variance of e is half the mean variance of the logarithmic differences of two members. The logarithm makes
-deviations shares of the loss. What a fold adds to all losses alike, b_k, drops out of a contrast sum w_i L_i that is
-zero, which is where a test errs, also with a relative margin, which is part of the weights. With an absolute margin m
-what stays is m b_k, which is neglected: folds differ by some per cent of a loss, and m is small beside it.
+Folds: a hard fold is hard for every model, so folds are paired. Least squares fit log L_ik = a_i + b_k + e_ik, the loss
+of model i on fold k, to all folds of a family. The variance of e is half the mean variance of the log differences of
+two members. The effect of a fold, b_k, cancels in a contrast sum w_i L_i at its null value 0, relative margins
+included. With an absolute margin m the term m b_k remains. It is neglected: b_k is some per cent, and m is small.
 
-Folds are not moderated as seeds are: models that share their folds have no independent variances, which a prior needs;
-so the pooled residual stands for all of them, and Bartlett's test says where they differ too much for one. Models of
-one task pool theirs; in a contrast of two tasks each has its own, and b_k is that of all.
+Fold variances are not moderated: a prior needs independent variances, and models on the same folds have none. The
+pooled residual variance serves all members, and Bartlett's test says where they differ too much. Members of one task
+are pooled. A contrast of two tasks takes the variance of each, with common fold effects.
 """
 
 import math
@@ -32,12 +29,17 @@ from reprise.evidence.statistics import Estimate, Spread, bartlett, combine, mea
 
 @dataclass(frozen=True)
 class Measured:
-    """A contrast, estimated.
+    """The estimate of a contrast.
 
-    `counts` are the finished replicas behind each experiment, `borrowed` those whose deviation is their family's alone.
-    `variances` (of one replica of each experiment, squared weights included) and `ratio` (of folds) say how many
-    replicas would do. `unknown` are the experiments of which no deviation is known, where that leaves the estimate
-    without an error. `doubt` is the p value of Bartlett's test of a family's folds.
+    Attributes:
+        estimate: The value with its standard error.
+        counts: The finished replicas of each experiment.
+        borrowed: The experiments with one replica, whose variance is that of their family.
+        variances: The variance of one replica of each experiment, squared weights included.
+        ratio: n_test / n_train of folds; 0 of seeds.
+        method: "seeds", "folds" or "exact".
+        unknown: The experiments without a known variance, where the estimate has no error for want of it.
+        doubt: The p value of Bartlett's test that the folds of a family vary alike.
     """
 
     estimate: Estimate
@@ -52,11 +54,17 @@ class Measured:
 
 @dataclass(frozen=True)
 class Compared:
-    """A statement, measured: the plain difference, the mean of each of its terms, the tests, the paper's difference.
+    """The estimates of one comparison, ours and the paper's.
 
-    Means of logarithms are geometric. `paper` is as printed; `paper_here` in our unit and on our scale, None where the
-    paper's cannot be turned into it; `band` what that may be by the rounding of the paper's numbers; and `paper_tests`
-    what the tests would be at the paper's own numbers.
+    Attributes:
+        statement: The comparison.
+        plain: Our effect.
+        means: The mean of each term; of logarithms the geometric mean.
+        tests: The contrasts that decide, margins included.
+        paper: The paper's effect as printed.
+        paper_here: The same in our unit and on our scale; None where it cannot be converted.
+        paper_tests: The value of each test at the paper's numbers.
+        band: The range of `paper_here` by the rounding of the paper's numbers.
     """
 
     statement: Statement
@@ -70,12 +78,12 @@ class Compared:
 
     @property
     def test(self) -> Measured:
-        """The test that decides: of two one-sided ones the harder."""
+        """The deciding test: of two one-sided tests that with the larger p."""
         return max(self.tests, key=lambda test: (test.estimate.p_above(), -test.estimate.value))
 
 
 def compare(statement: Statement, table: Table) -> Compared | None:
-    """Measure the statement; None where an experiment has no number for it."""
+    """Estimate a comparison; None where an experiment has no number for it."""
     plain, tests = measure(statement.plain, table), tuple(measure(test, table) for test in statement.tests)
     if plain is None or None in tests:
         return None
@@ -96,7 +104,7 @@ def compare(statement: Statement, table: Table) -> Compared | None:
 
 
 def _band(contrast: Contrast, table: Table) -> tuple[float, float] | None:
-    """Return the least and the largest contrast that may have been rounded to the paper's; None as of `_papers`."""
+    """Return the range of the paper's contrast by the rounding of its numbers; None as of `_papers`."""
     bands = [(w, table.runs[term.experiment].reported_band(term.quantity)) for w, term in contrast.weights]
     if None in (band for _, band in bands) or (contrast.log and min(band[0] for _, band in bands) <= 0):
         return None
@@ -104,9 +112,9 @@ def _band(contrast: Contrast, table: Table) -> tuple[float, float] | None:
 
 
 def _papers(contrast: Contrast, table: Table, printed: bool = False) -> float | None:
-    """Return the contrast of the paper's own numbers, in our unit or as printed, then of no logarithms.
+    """Return the contrast of the paper's numbers, in our unit, or as printed and without logarithms.
 
-    None where one is missing, or has no logarithm.
+    None where a number is missing or has no logarithm.
     """
     terms = [(table.runs[term.experiment], term.quantity) for _, term in contrast.weights]
     reported = [of.reported(quantity) if printed else of.reported_in_our_unit(quantity) for of, quantity in terms]
@@ -116,11 +124,11 @@ def _papers(contrast: Contrast, table: Table, printed: bool = False) -> float | 
 
 
 def measure(contrast: Contrast, table: Table) -> Measured | None:
-    """Measure the contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
+    """Estimate a contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
 
-    What is exact has no error. Folds are paired where all experiments have them; of their own variance and that of the
-    family's folds the one with most degrees of freedom is taken, as a two-way analysis of variance takes its pooled
-    residual. Otherwise experiments are independent samples, each with its moderated variance.
+    Exact numbers have no error. Where all experiments have folds, these are paired; of their own variance and the
+    family's the one with more degrees of freedom counts. Otherwise experiments are independent samples, each with its
+    moderated variance.
     """
     parts, runs = contrast.over_experiments(), table.runs
     samples = {name: runs[name].combined(terms, contrast.log) for name, terms in parts.items()}
@@ -135,7 +143,7 @@ def measure(contrast: Contrast, table: Table) -> Measured | None:
 
 
 def _common(samples: list[dict]) -> list:
-    """Return the folds that all have."""
+    """Return the folds that all samples share."""
     return [fold for fold in samples[0] if all(fold in sample for sample in samples)]
 
 
@@ -150,7 +158,7 @@ def _over_folds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
     own = spread(values)
     if own is None and family is None:
         return replace(given, unknown=tuple(samples))
-    # One experiment's family has a member's freedom, though it pools the folds of all: of equal ones it knows more.
+    # The family of one experiment has the degrees of freedom of a member, though it pools all folds: it wins a tie.
     lent = own is None or (family is not None and (family.freedom, len(samples) == 1) > (own.freedom, False))
     variance = family if lent else own
     estimate = over_folds(mean(values), len(common), ratio, variance)
@@ -163,11 +171,11 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
     counts = {name: len(sample) for name, sample in samples.items()}
     known, priors = {}, {}
     for name, terms in contrast.over_experiments().items():
-        # What is counted has no second replica that could differ.
+        # A count has no replica that could differ.
         of = table.runs[name]
         if not terms or of.counted(quantity for _, quantity in terms):
             continue
-        # Weights up to a common scale: one prior serves all members of a family whose parts differ by it alone.
+        # Weights are divided by a common scale, so that one prior serves all members of a family.
         scale = terms[0][0]
         key = of.family, tuple((weight / scale, quantity) for weight, quantity in terms)
         if key not in priors:
@@ -178,10 +186,10 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
     if unknown := tuple(name for name, (*_, variance) in known.items() if variance is None):
         return Measured(Estimate(value), counts, unknown=unknown)
     variances = tuple(square * variance.variance for _, square, variance in known.values())
-    # Where no experiment has two replicas, nothing of their own says how far they differ: a forecast, but no test.
+    # Where no experiment has two replicas, the family's variance allows a forecast, but no test.
     if known and all(counts[name] == 1 for name in known):
         return Measured(Estimate(value), counts, tuple(known), variances, unknown=tuple(known))
-    # Members of a family share its prior: together they know no more than all of its replicas.
+    # Members of a family share its prior, so their degrees of freedom add up to at most those of all its replicas.
     sources = []
     for key, family in priors.items():
         members = [(square / counts[name], variance) for name, (of, square, variance) in known.items() if of == key]
@@ -198,19 +206,19 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
 def _prior(
     table: Table, family: tuple[str, ...] | None, terms: Collection[tuple[float, Quantity]], log: bool
 ) -> Prior | None:
-    """Return what a family says of the variance of such a sum of metrics, or of their logarithms."""
+    """Return the prior for the variance of a weighted sum of metrics, or of their logarithms, from a family."""
     samples = (runs.combined(terms, log) for runs in table.members({family} - {None}))
     return prior(tuple(one for sample in samples if (one := spread([*sample.values()]))))
 
 
 def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) -> tuple[Spread, float | None] | None:
-    """Return the variance of the contrast from fold to fold by its families, and Bartlett's p that they are one.
+    """Return the variance of a contrast from fold to fold, pooled over its families, and the p of Bartlett's test.
 
-    Its experiments have `folds` in common; shares are of their mean. Members are all experiments of their families
-    that have at least two folds; every family of the contrast has to have one. Of several experiments and one metric
-    it is the variance of residuals, of each task its own. Of one experiment and any metrics, whose fold effects do not
-    drop out, it is that around each member's own mean, with the freedom of a single member: all share their folds.
-    None for other contrasts, where no member is found, and where a number is not positive.
+    The experiments have `folds` in common, over which their means are taken. Members are all experiments of the
+    families with at least two folds. A contrast of several experiments and one metric takes the residual variance, each
+    task its own. In a contrast within one experiment fold effects do not cancel: it takes the variance around each
+    member's mean, with the degrees of freedom of one member, since all share their folds. None for other contrasts, for
+    a family without such members, and where a number is not positive.
     """
     weights = {term: weight for term, weight in contrast.merged().items() if weight}
     names = dict.fromkeys(term.experiment for term in weights)
@@ -251,12 +259,12 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
 
 
 def _task(runs: Runs) -> tuple[str, ...]:
-    """Text, task and reading, whatever the model."""
+    """Return text, task and reading of an experiment, without its model."""
     return runs.family[1:]
 
 
 def _logs(runs: Runs, terms: Sequence[tuple[float, Quantity]]) -> dict[int | str, float]:
-    """Return the sum of weight * log metric, of every fold that has all of the metrics, each above zero."""
+    """Return the sum of weight * log metric of every fold with all of the metrics, each above zero."""
     return {
         r.fold: sum(weight * math.log(r.metrics[quantity]) for weight, quantity in terms)
         for r in runs.finished

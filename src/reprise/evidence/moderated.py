@@ -1,10 +1,10 @@
-"""Moderated variances: each experiment's own variance, shrunk toward that of its family.
+"""Moderated variances: the variance of each experiment, shrunk toward that of its family.
 
 Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray experiments"
-(Stat. Appl. Genet. Mol. Biol. 3, 2004): true variances of a family are taken to follow s0^2 d0 / chi^2(d0), so that a
-sample variance with d degrees of freedom is s0^2 times F(d, d0). An experiment with d of its own then has d0 + d, and
-one without any has d0. Both numbers are estimated by maximum likelihood, as limma's `fitFDistUnequalDF1` does: moments
-of logarithms, Smyth's own way for many variances, hang on the smallest of a few (two seeds that are alike by chance).
+(Stat. Appl. Genet. Mol. Biol. 3, 2004). The true variances of a family follow s0^2 d0 / chi^2(d0), so a sample variance
+with d degrees of freedom is s0^2 times F(d, d0). Its posterior has d0 + d degrees of freedom, and d0 without a sample.
+Maximum likelihood estimates s0 and d0, as in limma's `fitFDistUnequalDF1`. Smyth's moments of logarithms suit many
+variances; of a few they depend on the smallest, as of two seeds that agree by chance.
 """
 
 import math
@@ -17,23 +17,21 @@ from scipy import optimize, special
 from reprise.evidence.statistics import Spread, pool
 
 _FREEDOMS = np.geomspace(0.5, 1e4, 40)
-"""Where the search for d0 begins: between the neighbours of the likeliest. Beyond the last it is infinite; below the
-first, members have nothing in common that one could lend another.
-"""
+"""The grid of d0 on which the search begins. Above its last value d0 is infinite; below its first there is no prior."""
 _CLEAR = 1e-3
-"""A finite d0 is taken where its log likelihood is higher than that of an infinite one by more than this."""
+"""A finite d0 needs a log likelihood higher than that of an infinite d0 by more than this."""
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What a family says of the variance of a member: s0^2, d0, and the degrees of freedom of all of its members."""
+    """The prior of a family: s0^2, d0, and the degrees of freedom of all members together."""
 
     variance: float
     freedom: float
     pooled: float
 
     def moderate(self, own: Spread | None) -> Spread:
-        """Return the posterior variance of a member with this own one (None: it has a single replica)."""
+        """Return the posterior variance of a member with this sample variance (None: one replica)."""
         if own is None:
             return Spread(self.variance, min(self.freedom, self.pooled))
         if math.isinf(self.freedom):
@@ -45,10 +43,10 @@ class Prior:
 
 @lru_cache(maxsize=4096)
 def prior(members: tuple[Spread, ...]) -> Prior | None:
-    """Return the prior of a family from its members' own variances; None where these have nothing in common.
+    """Return the prior of a family from the sample variances of its members; None where these have nothing in common.
 
-    Members whose replicas are all alike are left out: a variance of 0 has no likelihood; where most are such, there is
-    no prior. Where the others differ by no more than chance lets them, d0 is infinite and s0^2 their pooled variance.
+    A variance of 0 has no likelihood and is left out; where most are 0, there is no prior. Where the variances differ
+    by no more than chance, d0 is infinite and s0^2 the pooled variance.
     """
     varied = [one for one in members if one.variance]
     if not varied or 2 * len(varied) < len(members):
@@ -82,7 +80,7 @@ def prior(members: tuple[Spread, ...]) -> Prior | None:
 
 
 def _scale(s: np.ndarray, d: np.ndarray, d0: float) -> tuple[float, float]:
-    """Return the s0^2 that is likeliest for this d0, and the log likelihood of both: of s / s0^2 as F(d, d0)."""
+    """Return the most likely s0^2 for this d0 and its log likelihood, with s / s0^2 as F(d, d0)."""
 
     def slope(log_scale: float) -> float:  # a search for the minimum itself would leave it half of its digits
         odds = d * s / (d0 * math.exp(log_scale))

@@ -1,8 +1,8 @@
-"""Which reading explains a paper's numbers: how far each is from what is printed. Descriptive, and found afterwards.
+"""The distance of each reading from the paper's numbers: descriptive, and computed after the choice was made.
 
-A reading is as chosen, or one alternative of one assumption. It is compared over the rows (an experiment's number) for
-which the paper prints one and the reading has replicas; as chosen is shown over the same rows beside it. It never
-changes which reading is as chosen, and no verdict rests on it.
+A reading is the chosen setting, or one alternative of one assumption. It is compared on the rows (one number of one
+experiment) that the paper prints and that the reading has replicas for, beside the chosen setting on the same rows. No
+verdict depends on it, and it changes no choice.
 """
 
 import math
@@ -17,14 +17,14 @@ from reprise.evidence.runs import Runs, Table
 
 CHOSEN = "as chosen"
 _FAR = 4
-"""A row so many times as far off as the next one is named."""
+"""A row that is this many times as far off as the next one is named."""
 LEAST = 2
-"""Rows on which a reading has to rest to be ranked: one row alone has no difference."""
+"""The least number of rows for a rank: one row has no difference."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One printed number: logarithms of ours and the paper's, and one replica's deviation of ours (None: unknown)."""
+    """One printed number: logarithms of ours and the paper's, and the SD of one replica of ours (None: unknown)."""
 
     term: Term
     ours: float
@@ -59,9 +59,9 @@ class Distance:
 
 
 def distances(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
-    """Every reading that was run, the nearest first by its levels; those on a single row last.
+    """Return every reading that was run, ordered by the distance of its levels; readings with one row come last.
 
-    A deviation that a reading's few replicas do not show is that of the reading as chosen.
+    A reading with too few replicas for an SD takes that of the chosen setting.
     """
     free = any(claim.unit for claim in paper.claims.values())
     chosen = {row.term: row for row in _rows(runs, paper, {})}
@@ -76,11 +76,10 @@ def distances(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
 
 
 def off(each: Mapping[Term, float]) -> tuple[int, float, float | None]:
-    """Sum up how far the rows of a setting are from the paper's numbers, in %.
+    """Summarise the distances of the rows from the paper's numbers, in %.
 
     Returns:
-        How many rows there are without one that is much further off than all others, the largest distance among them,
-        and that of the one that is much further off, if there is one.
+        The number of rows without an outlier, their largest distance, and the distance of the outlier, if any.
     """
     *most, far = sorted(each.values())
     if most and far >= _FAR * most[-1]:
@@ -92,7 +91,7 @@ HEAD = ("setting", "rows", "seeds", "level %", "as chosen %", "effect %", "log l
 
 
 def lines(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
-    """Write a line of texts a reading, below `HEAD`."""
+    """Return one line of cells per reading, in the columns of `HEAD`."""
     shown = [
         [_shown(x) for x in (one.level, one.chosen, one.effect, one.likelihood, one.chosen_likelihood)]
         for one in ranked
@@ -108,7 +107,7 @@ def _shown(value: float | None) -> str:
 
 
 def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) -> Iterable[Row]:
-    """Every number above zero that the paper prints for a trained experiment that has one."""
+    """Yield every positive number that the paper prints for a trained experiment with a number of ours."""
     table = Table(runs)
     for name, entry in paper.experiments.items():
         of = variants.get(name, runs.get(name))
@@ -124,7 +123,7 @@ def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) 
 
 
 def _deviation(term: Term, table: Table) -> tuple[float, float] | None:
-    """Return the deviation of one replica's logarithm and its degrees of freedom."""
+    """Return the SD of the logarithm of one replica and its degrees of freedom."""
     measured = measure(Contrast(((1.0, term),), log=True), table)
     if measured is None or measured.estimate.error is None or not measured.variances or not measured.variances[0]:
         return None
@@ -155,7 +154,7 @@ def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: 
 
 
 def _likelihood(rows: Sequence[Row], shift: float) -> float | None:
-    """Return the mean log likelihood of the paper's numbers, whose replicas vary as ours do; None without any row."""
+    """Return the mean log likelihood of the paper's numbers if they vary as ours do; None without rows."""
     from scipy import stats  # takes longer than most commands, so not above
 
     scales = [row.deviation * math.sqrt(1 + 1 / row.n) for row in rows]
@@ -167,7 +166,7 @@ def _likelihood(rows: Sequence[Row], shift: float) -> float | None:
 
 
 def _shift(rows: Sequence[Row]) -> float:
-    """Return what brings ours nearest to the paper's by one common factor: the mean logarithm."""
+    """Return the logarithm of the common factor that brings ours nearest to the paper's numbers."""
     return sum(row.paper - row.ours for row in rows) / len(rows)
 
 
@@ -176,5 +175,5 @@ def _off(rows: Sequence[Row], shift: float) -> dict[Term, float]:
 
 
 def _level(rows: Sequence[Row], shift: float) -> float:
-    """Above and below the paper's alike: the greater of two numbers over the smaller, less 1."""
+    """Return the mean distance in %: the larger of two numbers over the smaller, minus 1."""
     return 100 * sum(math.expm1(abs(row.ours + shift - row.paper)) for row in rows) / len(rows)

@@ -1,7 +1,7 @@
-"""The statistics that verdicts rest on, pure functions of numbers: means with an error, folds, shares, ranks, several.
+"""Statistics as pure functions of numbers: variances, means with errors, folds, shares, ranks and power.
 
-The variances that moderate one another are in `reprise.evidence.moderated`. Tests import scipy.stats where they need
-it: that takes longer than most commands.
+Moderated variances are in `reprise.evidence.moderated`. Functions import scipy.stats where they need it, since that
+takes longer than most commands.
 """
 
 import math
@@ -14,12 +14,12 @@ import numpy as np
 from scipy import special
 
 _REPLICAS = 1000
-"""More replicas are never asked for."""
+"""The largest number of replicas that a forecast names."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A variance estimated from replicas, and its degrees of freedom (infinite where it is taken as known)."""
+    """A variance estimated from replicas, and its degrees of freedom: infinite for a known variance."""
 
     variance: float
     freedom: float
@@ -32,7 +32,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate with its standard error and degrees of freedom; without them where no deviation is known."""
+    """An estimate with its standard error and degrees of freedom; both are None where no variance is known."""
 
     value: float
     error: float | None = None
@@ -46,24 +46,24 @@ class Estimate:
         return self.value - reach, self.value + reach
 
     def p_above(self) -> float:
-        """One-sided p value of the hypothesis that the true value is 0 or less; 1 where no deviation is known."""
+        """Return the one-sided p value of a true value of 0 or less; 1 where no variance is known."""
         return self._tail(self.value)
 
     def p_below(self) -> float:
-        """One-sided p value of the hypothesis that the true value is 0 or more; 1 where no deviation is known."""
+        """Return the one-sided p value of a true value of 0 or more; 1 where no variance is known."""
         return self._tail(-self.value)
 
     def _tail(self, distance: float) -> float:
         if self.error is None:
             return 1.0
         if self.error == 0:
-            # Replicas that are all alike leave no doubt about a difference, and none about its absence.
+            # Equal replicas make a difference certain, and its absence too.
             return 0.0 if distance > 0 else 1.0
         return float(special.stdtr(self.freedom, -distance / self.error))
 
 
 def mean(values: Iterable[float], log: bool = False) -> float:
-    """Return the mean of one number or more; of equal ones it is that number, which the sum's rounding would miss.
+    """Return the mean of one number or more; the mean of equal numbers is exactly that number.
 
     Args:
         values: The numbers.
@@ -76,19 +76,19 @@ def mean(values: Iterable[float], log: bool = False) -> float:
 
 
 def alike(values: Sequence[float]) -> bool:
-    """Whether all are the same number."""
+    """Return whether all numbers are equal."""
     return all(value == values[0] for value in values)
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Return the sample variance of replicas, of equal ones 0 and no rounding; None for fewer than two."""
+    """Return the sample variance of replicas, exactly 0 of equal numbers; None for fewer than two."""
     if len(values) < 2:
         return None
     return Spread(0.0 if alike(values) else float(np.var(values, ddof=1)), len(values) - 1)
 
 
 def pool(members: Sequence[Spread]) -> Spread:
-    """Return the variance that one member or more have together, each counted by its degrees of freedom."""
+    """Return the pooled variance of one sample or more, weighted by degrees of freedom."""
     freedom = sum(one.freedom for one in members)
     return Spread(sum(one.variance * one.freedom for one in members) / freedom, freedom)
 
@@ -96,7 +96,7 @@ def pool(members: Sequence[Spread]) -> Spread:
 def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
     """Return an estimate whose variance is the sum of factor * variance over independent variance estimates.
 
-    Degrees of freedom after Satterthwaite (1946).
+    The degrees of freedom are Satterthwaite's (1946).
     """
     variances = [factor * one.variance for factor, one in parts]
     total = sum(variances)
@@ -107,10 +107,10 @@ def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
 
 
 def bartlett(members: Sequence[Spread]) -> float | None:
-    """Return the p value of variances of one normal law each that all are the same; None for fewer than two of them.
+    """Return the p value of equal variances of normal samples; None for fewer than two samples.
 
-    Bartlett, "Properties of sufficiency and statistical tests" (Proc. R. Soc. A 160, 1937). Of samples that have no
-    variance at all it says nothing, and one that has none beside others that have is certain to differ.
+    Bartlett, "Properties of sufficiency and statistical tests" (Proc. R. Soc. A 160, 1937). It is None where all
+    variances are 0, and 0 where some are.
     """
     if len(members) < 2 or not any(one.variance for one in members):
         return None
@@ -119,37 +119,37 @@ def bartlett(members: Sequence[Spread]) -> float | None:
     whole = pool(members)
     distance = sum(one.freedom * math.log(whole.variance / one.variance) for one in members)
     correction = 1 + (sum(1 / one.freedom for one in members) - 1 / whole.freedom) / (3 * (len(members) - 1))
-    # Of equal variances it is 0, which rounding may pass.
+    # The statistic of equal variances is 0; rounding may make it negative.
     return float(special.chdtrc(len(members) - 1, max(0.0, distance) / correction))
 
 
 def over_folds(mean: float, folds: int, ratio: float, spread: Spread) -> Estimate:
-    """Return a mean over folds, one of which has this variance, 1/k + n_test / n_train (`ratio`) of which the mean has.
+    """Return a mean over k folds with the variance of one fold times 1/k + n_test / n_train (`ratio`).
 
-    Training sets of folds overlap, so that their means vary more than 1/k. Nadeau and Bengio, "Inference for the
-    generalization error" (Machine Learning 52, 2003), section 3.
+    Training sets of folds overlap, so the mean varies by more than 1/k of one fold's variance. Nadeau and Bengio,
+    "Inference for the generalization error" (Machine Learning 52, 2003), section 3.
     """
     return combine(mean, [(1 / folds + ratio, spread)])
 
 
 def residuals(series: Collection[Mapping[Hashable, float]]) -> list[Spread | None]:
-    """Return the variance of e in y_ik = a_i + b_k + e_ik, model i's number on fold k, of each model by itself.
+    """Return the variance of e in y_ik = a_i + b_k + e_ik, the number of model i on fold k, for each model.
 
-    A model has as many degrees of freedom as its share of all of them; None of one that has nothing left to err.
+    The degrees of freedom of a model are its share of those of the fit; None for a model without any.
     """
     return list(_fitted(tuple(tuple(one.items()) for one in series)))
 
 
 @lru_cache(maxsize=1024)
 def _fitted(series: tuple[tuple[tuple[Hashable, float], ...], ...]) -> tuple[Spread | None, ...]:
-    """Return the same of (fold, number) pairs: many claims compare members of one family."""
+    """Fit the model to (fold, number) pairs. The result is cached, since many claims compare members of one family."""
     cells = [(i, k, value) for i, one in enumerate(series) for k, value in one]
     folds = list(dict.fromkeys(k for _, k, _ in cells))
     design = np.zeros((len(cells), len(series) + len(folds)))
     for row, (i, k, _) in enumerate(cells):
         design[row, i] = design[row, len(series) + folds.index(k)] = 1.0
     y = np.array([value for *_, value in cells])
-    # The freedom that the fit leaves each row: 1 - its leverage.
+    # Degrees of freedom of a row: 1 - its leverage.
     left = 1 - np.einsum("ij,ji->i", design, np.linalg.pinv(design))
     squares = (y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2
     own = []
@@ -161,11 +161,16 @@ def _fitted(series: tuple[tuple[tuple[Hashable, float], ...], ...]) -> tuple[Spr
 
 
 def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.0, tail: float = 0.025) -> int | None:
-    """Replicas of each experiment (or folds) with which a true `effect` is found, one-sided at `tail`, at power 0.8.
+    """Return the replicas of each experiment (or folds) that give a one-sided test at level `tail` a power of 0.8.
 
-    `variances` are those of one replica of each experiment, squared weights included; of folds, that of their
-    difference, with `ratio` = n_test / n_train. None where 1000 would not do: an effect next to nothing, or folds
-    that overlap too much.
+    Args:
+        effect: The true effect.
+        variances: Of one replica of each experiment, squared weights included; of folds that of their difference.
+        ratio: n_test / n_train of folds.
+        tail: The level of the test.
+
+    Returns:
+        The number; None where 1000 are too few, as for a tiny effect or for folds that overlap too much.
     """
     total = sum(variances)
     if effect <= 0:
@@ -174,9 +179,9 @@ def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.
         return 2
     freedom = total**2 / sum(v**2 for v in variances)
 
-    def power(n: int) -> float:  # the power of n replicas, by the noncentral law of t
+    def power(n: int) -> float:  # by the noncentral t distribution
         shift = effect / math.sqrt(total / n + ratio * total)
-        # So many errors wide an effect is always found, and the noncentral law loses its digits.
+        # Beyond 20 standard errors the power is 1, and the noncentral distribution loses its digits.
         if shift > 20.0:
             return 1.0
         bound = special.stdtrit(freedom * (n - 1), 1 - tail)
@@ -187,14 +192,14 @@ def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.
 
 
 def binomial(successes: int, n: int, share: float) -> tuple[float, float]:
-    """One-sided exact p values of a true share of `share` or less, and of `share` or more."""
+    """Return the exact one-sided p values of a true share of `share` or less, and of `share` or more."""
     from scipy import stats
 
     return tuple(float(stats.binomtest(successes, n, share, side).pvalue) for side in ("greater", "less"))
 
 
 def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of a share: all that `binomial` does not tell from it (Clopper and Pearson 1934)."""
+    """Return the exact confidence interval of a share (Clopper and Pearson 1934)."""
     from scipy import stats
 
     bounds = stats.binomtest(successes, n).proportion_ci(level, "exact")
@@ -202,9 +207,9 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float,
 
 
 def ranks_above(high: Sequence[float], low: Sequence[float]) -> float:
-    """One-sided exact p value (Mann-Whitney) of both having one distribution, against `high` lying above.
+    """Return the exact one-sided p value of the Mann-Whitney test that `high` lies above `low`.
 
-    Infinite numbers (a replica that diverged) are allowed. A tie between the two counts a half, rounded against it.
+    A diverged replica is infinite. A tie counts a half, rounded against `high`.
     """
     from scipy import stats
 
@@ -212,14 +217,14 @@ def ranks_above(high: Sequence[float], low: Sequence[float]) -> float:
 
 
 def slope_weights(x: Sequence[float]) -> list[float]:
-    """Weights w with sum w_i y_i the least-squares slope of y on x; they add up to 0."""
+    """Return weights w such that sum w_i y_i is the least-squares slope of y on x; their sum is 0."""
     centred = np.asarray(x, dtype=float) - float(np.mean(x))
     return [float(w) for w in centred / float(centred @ centred)]
 
 
 def curvature_weights(x: Sequence[float]) -> list[float]:
-    """Return weights w with sum w_i y_i the quadratic coefficient of the least-squares parabola through y over x.
+    """Return weights w such that sum w_i y_i is the quadratic coefficient of the least-squares parabola of y over x.
 
-    They add up to 0, and so do w_i x_i: neither a constant nor a slope is in it.
+    The sums of w_i and of w_i x_i are 0: a constant or a slope adds nothing.
     """
     return [float(w) for w in np.linalg.pinv(np.vander(x, 3))[0]]

@@ -1,18 +1,17 @@
-"""The rules that give a claim its answer, and its effect a size.
+"""The rules for the answer to a claim and for the size of its effect.
 
-Answer. A claim *agrees* where each of its comparisons is established by a one-sided test at 2.5 % (so that a
-two-sided 95 % interval excludes the opposite), of an equivalence by two tests at 5 % each. All of them have to hold, so
-that each is tested at the full level (intersection-union). It *disagrees* where the opposite of one comparison is
-established in the same way, Holm-corrected for their number. Anything else is *undecided*. It is *not judged*
-where the side that ought to be better did not learn its task, by the rule that the claim states, and nothing refutes
-it. Where the other side did not learn, that is the effect. A comparison within one model that did not learn says
-nothing; the others of its claim are judged without it.
+Answer. A claim *agrees* if each of its comparisons is significant in a one-sided test at 2.5 %, of an equivalence in
+two tests at 5 %. Since all have to hold, each is tested at the full level (intersection-union). A claim *disagrees* if
+the opposite of one comparison is significant, with Holm's correction for their number. Otherwise it is *undecided*. It
+is *not judged* if the model that should be better did not learn its task, by the rule of the claim, and nothing refutes
+the claim. If the other model did not learn, that is the effect. A comparison within one model that did not learn is
+left out.
 
-A replica that diverged, or finished without the metric, has no number. What is left is no fair sample, so that such a
-claim is at best undecided; a rank test, and a share of replicas, count it as what it was.
+A replica that diverged, or that lacks the metric, has no number. The other replicas are then a biased sample, so the
+claim is at best undecided. Rank tests and shares of replicas count diverged replicas.
 
-Size. Of a difference for which the paper gives numbers: *consistent* where our 95 % interval has a number that may have
-been rounded to the paper's, else *smaller*, *larger*, or *opposite* where the interval excludes none as well.
+Size. For an effect with numbers in the paper: *consistent* if our 95 % interval overlaps the range that rounds to the
+paper's number, *opposite* if it lies on the other side of 0, else *smaller* or *larger*.
 """
 
 from collections.abc import Sequence
@@ -36,11 +35,13 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison of a claim, ready to be judged.
+    """The test of one comparison.
 
-    `toward`: how far the estimate lies on the claim's side, margin included. `p_for` and `p_against`: one-sided p
-    values of the comparison's opposite, and of the comparison itself. `learned`: whether the side that ought to be
-    better did.
+    Attributes:
+        toward: The estimate, margin included, positive on the side of the claim.
+        p_for: The one-sided p value of the claim's side: small if the comparison holds.
+        p_against: The one-sided p value of the opposite: small if the comparison fails.
+        learned: Whether the model that should be better learned its task.
     """
 
     toward: float
@@ -55,10 +56,10 @@ def tail_of(kind: str) -> float:
 
 
 def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> str:
-    """Return the direction of a claim all of whose parts have to hold; `lost`: a comparison lost replicas.
+    """Return the answer to a claim whose comparisons all have to hold; `lost`: a comparison lost replicas.
 
-    That all hold is as sure as the weakest part (Berger, Technometrics 24, 1982); that one does not, is the first
-    step of Holm (1979): the surest, at the level divided by their number. Without any part there is nothing to judge.
+    All hold if the largest p is below the level (Berger, Technometrics 24, 1982). One fails if the smallest p of the
+    opposite is below the level divided by their number (the first step of Holm 1979). No comparison: not judged.
     """
     if parts and len(parts) * min(part.p_against for part in parts) <= tail:
         return UNDECIDED if lost else DISAGREES
@@ -73,9 +74,9 @@ Range = tuple[float, float]
 
 
 def size(interval: Range | None, paper: float | None, band: Range | None = None) -> str | None:
-    """Our effect's size, by its 95 % interval, beside the paper's; None where either is missing, or the paper's 0.
+    """Return the size of our effect, by its 95 % interval; None where either is missing, or the paper's is 0.
 
-    `band`: what the paper's may be, by its rounding.
+    `band`: the range of the paper's effect by its rounding.
     """
     if interval is None or not paper:
         return None
@@ -90,9 +91,9 @@ def size(interval: Range | None, paper: float | None, band: Range | None = None)
 
 
 def ratio(estimate: float, interval: Range | None, paper: float | None, band: Range | None = None) -> Ratio | None:
-    """Our effect over the paper's, with the interval of ours; None where the paper gives none.
+    """Return our effect divided by the paper's, with the interval of ours; None where the paper gives none.
 
-    `band` as of `size`; where it has 0 in it, the ratio may be anything.
+    `band` as of `size`; where it includes 0, the ratio has no bounds.
     """
     if not paper:
         return None

@@ -1,8 +1,8 @@
-"""Assumptions with consequences: what becomes of a claim under another choice of one of them.
+"""The answer to a claim under an alternative choice of one assumption.
 
-A reading is one choice of every assumption. Under it the claim is judged on the comparisons whose experiments were all
-run under it; what does not rest on the assumption stays as it is. A comparison holds under a reading where it lies on
-the claim's side, be it of one replica. Readings never lend each other a deviation, so that few replicas rarely decide.
+A reading is one choice of every assumption. The claim is judged on the comparisons whose experiments were all run under
+the reading; experiments that do not depend on the assumption count as they are. A comparison holds if its estimate is
+on the side of the claim, even with one replica. Readings share no variance, so few replicas rarely decide.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Set
@@ -24,10 +24,17 @@ from reprise.evidence.verdicts.means import unlearned, unlearned_note
 
 @dataclass(frozen=True)
 class Reading:
-    """A claim under an alternative: `under` it, and `chosen`, the same comparisons as chosen.
+    """A claim under one alternative.
 
-    `run` are the experiments that it changes and that were run, `looked_at` how many of the `parts` are judged. `table`
-    is what it is judged by.
+    Attributes:
+        name: The assumption and the alternative, "schedule=rnnlm".
+        choice: The alternative.
+        under: The verdict under it.
+        chosen: The verdict on the same comparisons as chosen.
+        table: The runs under it.
+        run: The experiments that it changes and that were run.
+        looked_at: How many comparisons are judged under it.
+        parts: How many comparisons the claim has.
     """
 
     name: str
@@ -41,14 +48,14 @@ class Reading:
 
     @property
     def judged(self) -> bool:
-        """Whether the claim has an answer both under it and as chosen."""
+        """Whether the claim has an answer under the alternative and as chosen."""
         return self.under.answer in JUDGED and self.chosen.answer in JUDGED and self.under.holds is not None
 
     @property
     def turns(self) -> bool:
-        """Whether it puts the claim on another side, or decides it where the choice does not.
+        """Whether the answer changes: to another side, or from undecided to decided.
 
-        That other runs leave open what the choice decides may be for want of replicas; not so of the same records.
+        From decided to undecided counts only on the same records: other runs may be undecided for want of replicas.
         """
         answers = {self.under.answer, self.chosen.answer}
         decides = (self.choice.metrics or self.under.answer in {AGREES, DISAGREES}) and len(answers) > 1
@@ -56,10 +63,10 @@ class Reading:
 
 
 def readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Iterator[Reading]:
-    """Yield the claim under every alternative to what it rests on, in the order of the paper's file.
+    """Yield the claim under every alternative of an assumption that it depends on, in the order of the paper's file.
 
-    An alternative that measures something else takes the same records, and all of the claim. Of an alternative that
-    was to be run on no experiment of the claim nothing is looked at.
+    An alternative metric uses the same records and all comparisons. An alternative that was planned for no experiment
+    of the claim is left out.
     """
     names, parts = experiments_of(claim), parts_of(claim)
     for assumption, alternative, choice in paper.choices():
@@ -85,12 +92,12 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Itera
 
 
 def _covered(run: Set[str], resting: Set[str], names: set[str]) -> bool:
-    """Whether a part of a claim can be judged under an alternative: all of it that rests on the choice was run."""
+    """Return whether a comparison can be judged under an alternative: all its dependent experiments were run."""
     return bool(names & run) and names & resting <= run
 
 
 def same_numbers(reading: Reading) -> bool:
-    """Whether both compare the same means: the alternative cannot touch them."""
+    """Return whether both verdicts compare the same means, which the alternative does not change."""
     means = [
         [term.mean for one in verdict.comparisons if isinstance(one, Estimated) for term in one.terms]
         for verdict in (reading.under, reading.chosen)
@@ -99,10 +106,7 @@ def same_numbers(reading: Reading) -> bool:
 
 
 def summary(under: Collection[Reading], chosen: Verdict) -> Settings | None:
-    """Under how many readings a claim holds, and under which it does not; None where no alternative touches it.
-
-    `decided`: the claim agrees under each of those under which it holds, be it so by its numbers alone elsewhere.
-    """
+    """Count the readings under which a claim holds, and name the others; None where no alternative touches it."""
     if not under:
         return None
     judged = [reading for reading in under if reading.judged]
@@ -115,10 +119,10 @@ def summary(under: Collection[Reading], chosen: Verdict) -> Settings | None:
 
 
 def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
-    """Whether a setting comes from the assumption, also one that the tier's entry states again for its own dataset.
+    """Return whether a setting of the experiment comes from the assumption.
 
-    Where the experiment has one of the settings that the alternative changes, these decide: what its paper fixes, the
-    alternative leaves.
+    Settings that a tier restates for its own dataset count. Where the experiment has settings that the alternative
+    changes, only these decide: the alternative leaves what the paper fixes.
     """
     if runs.resolved is None:
         return False
@@ -130,7 +134,7 @@ def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
 
 
 def renamed(value: Any, metrics: Mapping[str, str]) -> Any:
-    """Return a claim, or a part of one, about other metrics: each name of `metrics` gives way to its own."""
+    """Return a claim, or a part of one, with its metrics renamed by `metrics`."""
     if isinstance(value, list):
         return [renamed(entry, metrics) for entry in value]
     if not isinstance(value, BaseModel):
@@ -140,7 +144,7 @@ def renamed(value: Any, metrics: Mapping[str, str]) -> Any:
 
 
 def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) -> tuple[Verdict, Table]:
-    """Decide the claim about the other metrics; "not run" where a record has the claim's metric alone."""
+    """Decide the claim on the other metrics; "not run" where a record lacks one of them."""
     other = renamed(claim, metrics)
     pairs = list(zip(terms_of(claim), terms_of(other), strict=True))
     finished = [(old, new, r) for old, new in pairs for r in table.runs[old.experiment].finished]
@@ -152,9 +156,9 @@ def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) 
 
 
 def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
-    """Return the same records beside the paper's numbers taken for those of the other metrics.
+    """Return the same records with the paper's numbers assigned to the other metrics.
 
-    Sizes stay those of the claim's metrics: a mean over lines counts lines, and units are converted by tokens.
+    Sizes stay those of the claim's metrics, since tokens convert units, and a mean over lines counts lines.
     """
     replicas = []
     for replica in runs.replicas:

@@ -14,7 +14,7 @@ from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED, Part, means
 
 
 def of_checks(claim: Claim, table: Table) -> Verdict:
-    """Every comparison of the checks within its tolerance; those of the corrected formula stand beside them."""
+    """Compare the error of each check with its tolerance; errors of a corrected formula decide nothing."""
     errors = [error for name in claim.checks for error in _errors(table.runs[name])]
     corrected = [error for name in claim.corrections for error in _errors(table.runs[name], corrected=True)]
     held = all(error.held for error in errors)
@@ -43,10 +43,10 @@ def _errors(runs: Runs, corrected: bool = False) -> list[Error]:
 
 
 def of_shares(claim: Claim, table: Table) -> Verdict:
-    """Each experiment's share of replicas has to keep the bound: "reaches 100 %" says how many do.
+    """Test the share of replicas of each experiment that reach a number.
 
-    A replica counts where the metric, or a point of its curve of that name, is at least `reaches`; one that diverged
-    counts by the curve that it left.
+    A replica reaches it if the metric, or a point of its curve, is at least `reaches`. A diverged replica counts by its
+    curve.
     """
     share, quantity = claim.share, (claim.metric, claim.split)
     parts, rows = [], []
@@ -79,9 +79,9 @@ def of_shares(claim: Claim, table: Table) -> Verdict:
 
 
 def of_ranks(claim: Claim, table: Table) -> Verdict:
-    """Test replicas of `higher` against those of each of `lower`, by exact rank tests; one that diverged ranks last.
+    """Test the replicas of `higher` against those of each of `lower` by exact rank tests; a diverged one ranks last.
 
-    All of them have to hold, so that the claim is as sure as the pair with the largest p.
+    All pairs have to hold, so the largest p decides.
     """
     runs, quantity = table.runs, (claim.metric, claim.split)
     high = runs[claim.ranks.higher]
@@ -119,7 +119,7 @@ def of_ranks(claim: Claim, table: Table) -> Verdict:
 
 
 _FAR = 1e300
-"""In place of the infinite gap to a median that diverged."""
+"""Stands for the infinite gap to a diverged median."""
 
 
 def _numbers(runs: Runs, quantity: Quantity) -> list[float]:
@@ -127,12 +127,11 @@ def _numbers(runs: Runs, quantity: Quantity) -> list[float]:
 
 
 def of_optimum(claim: Claim, table: Table) -> Verdict:
-    """All sweeps of `optimum` have the lowest metric at one place: one value of what is varied serves all of them.
+    """Test that one value of the varied setting is optimal in all sweeps of `optimum`.
 
-    A place serves where no other place of its sweep is lower by more than the margin, in all of the sweeps. The claim
-    agrees where one place is established to serve, and disagrees where of every place the opposite is: some sweep is
-    lower elsewhere by more than the margin. Since the place is chosen after its numbers are known, it is held to the
-    level divided by the number of places.
+    A value is optimal if no other value of its sweep has a metric lower by more than the margin, in every sweep. The
+    claim agrees if one value is significantly so, at the level divided by the number of values, since the best is
+    chosen after its numbers are known. It disagrees if every value is refuted.
     """
     places, table = range(len(claim.optimum[0])), replace(table, covered=lambda names: True)
     serving = [means.decide(_serves(claim, place), table, tail=verdicts.TAIL / len(places)) for place in places]
@@ -148,34 +147,34 @@ def of_optimum(claim: Claim, table: Table) -> Verdict:
 
 
 def _serves(claim: Claim, place: int) -> Claim:
-    """Return the claim that nothing in a sweep is lower than this place by more than the margin."""
+    """Return the claim that no other value of a sweep is lower than this one by more than the margin."""
     pairs = [(sweep[place], other) for sweep in claim.optimum for i, other in enumerate(sweep) if i != place]
     compare = [Comparison(lower=lower, higher=higher) for lower, higher in pairs]
     return claim.model_copy(update={"kind": "non-inferiority", "optimum": None, "compare": compare})
 
 
 def _doubt(verdict: Verdict) -> tuple[float, float]:
-    """How unsure the weakest comparison is; where no deviation is known, how much lower the metric is elsewhere."""
+    """Return the largest p; without p, how much lower the metric is elsewhere."""
     least_sure = max((one.p for one in verdict.comparisons), default=math.inf)
     return least_sure, -min((one.estimate for one in verdict.comparisons), default=-math.inf)
 
 
 CLEAR = 2.0
-"""A unit fits if the numbers are off by less than half as much (in logarithms) as under the other."""
+"""A unit fits if the mean log ratio is below half of that under the other unit."""
 
 
 def distance(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
-    """Mean logarithm of ours over printed, of the same models in one unit: 0 where they agree."""
+    """Return the mean logarithm of ours over printed for the same models in one unit; 0 if they agree."""
     return mean(math.log(ours[name] / printed[name]) for name in printed)
 
 
 def judged_by(question: UnitQuestion, name: str) -> set[str]:
-    """Return what one model's number is judged by: its own runs, and those of the model that says what is ordinary."""
+    """Return the experiments behind one model's number: its own and the reference model."""
     return {name, *filter(None, (question.reference,))}
 
 
 def of_unit(claim: Claim, table: Table) -> Verdict:
-    """Whether a paper's entropies can be in the unit that it states: they and ours of the same models, in either."""
+    """Decide whether the paper's entropies are in the unit that it states, by ours of the same models in both units."""
     question, quantity, runs = claim.unit, (claim.metric, claim.split), table.runs
     printed, ours, otherwise = {}, {}, {}
     for name in (name for name in question.experiments if table.covered(judged_by(question, name))):

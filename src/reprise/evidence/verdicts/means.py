@@ -36,16 +36,13 @@ METHODS = {
     "unknown": "one replica each, of which no deviation is known",
 }
 LEVELS = {"equivalence": 0.9}
-"""Levels of the intervals that are shown; 0.95 otherwise. Two one-sided tests at 5 % are a 90 % interval."""
+"""The levels of shown intervals, 0.95 for other kinds. Two one-sided tests at 5 % match a 90 % interval."""
 _UNEQUAL = 0.05
-"""Below this p of Bartlett's test a family's variances are said to differ."""
+"""Below this p of Bartlett's test a note says that the variances of a family differ."""
 
 
 def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
-    """Decide a claim about means.
-
-    `tail`, where it is not the claim's kind that gives it, is what comparisons are established and refuted by.
-    """
+    """Decide a claim about means, at the level `tail`; by default that of the claim's kind."""
     runs = table.runs
     stated = [s for s in statements(claim) if table.covered({term.experiment for _, term in s.plain.weights})]
     names = dict.fromkeys(term.experiment for s in stated for test in s.tests for _, term in test.weights)
@@ -80,7 +77,7 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
 
 
 def _lost(stated: Sequence[Statement], experiments: Mapping[str, Runs]) -> list[Note]:
-    """Replicas without a number, by experiment: those that diverged, and those that finished without the metric."""
+    """Note the replicas without a number by experiment: diverged ones, and finished ones that lack the metric."""
     terms = {term for statement in stated for _, term in statement.plain.weights}
     notes: dict[str, list[Note]] = {"diverged": [], "lacking": []}
     for name, runs in experiments.items():
@@ -92,11 +89,7 @@ def _lost(stated: Sequence[Statement], experiments: Mapping[str, Runs]) -> list[
 
 
 def unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
-    """Return the experiments whose mean does not lie beyond the chance level that the rule states.
-
-    A model that did not learn its task says nothing of how well its kind does it; one without the metric is not known
-    to have learned.
-    """
+    """Return the experiments whose mean is not better than the chance level of the rule, or that lack the metric."""
     levels = {name: runs[name].mean((rule.metric, rule.split)) for name in names} if rule else {}
     return [name for name, level in levels.items() if level is None or not rule.shown_by(level)]
 
@@ -107,13 +100,13 @@ def unlearned_note(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]
 
 
 _LOSSES = ("perplexity", "cross_entropy", "loss")
-"""What the names of metrics begin with of which less is better."""
+"""Prefixes of metrics for which lower is better."""
 
 
 def _failed(part: Compared, claim: Claim, not_learned: Set[str]) -> tuple[bool, bool]:
-    """Tell whether the side that ought to be better did not learn, and whether the comparison says anything at all.
+    """Return whether the model that should be better did not learn, and whether the comparison can be judged at all.
 
-    Of claims that no side is ahead, both sides ought to be as good.
+    An equivalence or a non-inferiority needs both models to have learned.
     """
     terms = part.statement.plain.weights
     failed = [(weight, term) for weight, term in terms if term.experiment in not_learned]
@@ -128,7 +121,7 @@ def _failed(part: Compared, claim: Claim, not_learned: Set[str]) -> tuple[bool, 
 
 
 def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Set[str]) -> Part | None:
-    """Return the comparison as `direction` takes it; None where it is within one model that did not learn."""
+    """Return the test of a comparison; None for a comparison within one model that did not learn."""
     against = [test.estimate.p_below() for test in part.tests]
     failed, judged = _failed(part, claim, not_learned)
     if not judged:
@@ -143,7 +136,7 @@ def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Set[str]
 
 
 def _item(part: Compared, table: Table) -> float:
-    """One item of the test set, as a share of it: two shares that differ by less do not differ. 0 of other metrics."""
+    """Return one item as a share of the test set: shares that differ by less count as equal. 0 for other metrics."""
     terms = [term for _, term in part.statement.plain.weights]
     if len(terms) < 2:
         return 0.0
@@ -155,7 +148,7 @@ def _item(part: Compared, table: Table) -> float:
 
 
 def _forecast(parts: Sequence[Compared], tail: float) -> int | None:
-    """Replicas of each experiment with which every comparison is established, if the paper's numbers are the truth."""
+    """Return the replicas of each experiment that make every comparison significant if the paper's numbers are true."""
     needed = []
     for part in parts:
         if part.plain.method == "exact" or None in part.paper_tests or not all(t.variances for t in part.tests):
@@ -168,7 +161,7 @@ def _forecast(parts: Sequence[Compared], tail: float) -> int | None:
 
 
 def _rise(claim: Claim, table: Table) -> Rise | None:
-    """Return what a sweep shows against falling to its end: by how much that is surely above its lowest place."""
+    """Note by how much the end of a sweep lies significantly above its lowest value; None if it does not."""
     terms = [Term(name, (claim.metric, claim.split)) for name in claim.trend.experiments]
     means = [table.runs[t.experiment].mean(t.quantity) for t in terms]
     lowest = min(range(len(means)), key=means.__getitem__)
@@ -188,7 +181,7 @@ def _rise(claim: Claim, table: Table) -> Rise | None:
 
 
 def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table, tail: float) -> Estimated:
-    """Write a part in numbers. The estimate is the plain difference, in the claim's direction; `p` the test's."""
+    """Return the numbers of a comparison. The estimate has no margin, `p` has; both are in the claim's direction."""
     runs, plain = table.runs, part.statement.plain
     terms = [(weight, term, runs[term.experiment]) for weight, term in plain.weights]
     level = LEVELS.get(claim.kind, verdicts.LEVEL)
@@ -239,6 +232,6 @@ def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table,
 
 
 def _same(units: Iterable[str | None]) -> str | None:
-    """Return the unit that all terms have; of the paper's None is: that of ours."""
+    """Return the unit of all terms; None where they differ, or where the paper's unit is ours."""
     distinct = set(units)
     return distinct.pop() if len(distinct) == 1 else None
