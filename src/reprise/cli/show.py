@@ -127,6 +127,7 @@ def claim_text(
     from reprise.report.parts.rows import ANSWER_WORDS, claim_cells, judged_cells, rows_of
     from reprise.report.parts.templates import note_lines, render_text
     from reprise.report.parts.verdicts import rule, setting_words
+    from reprise.report.parts.words import explain_symbols
 
     claim = content.claims[key]
     named = {tier: every[tier]} if tier else {name: one for name, one in every.items() if name != "quick"}
@@ -135,8 +136,11 @@ def claim_text(
     answer = answer_of(paper, key, claim.label, named)
     decision = answer.decision
     above = [(name, one) for name, one in every.items() if one and one.answer == NO_DATA and name != answer.tier]
+    rows = rows_of(decision) if decision else []
+    written = " ".join([claim.tested, answer.cells.compared, *(row.compared for row in rows)])
     text = render_text(
         "claim.txt.j2",
+        symbols=explain_symbols(content.symbols, written),
         paper=paper,
         key=key,
         claim=claim,
@@ -145,7 +149,7 @@ def claim_text(
         primary=[judged_cells(setting_words(content, n), o) for n, o in decision.co_primary.items()]
         if decision
         else [],
-        rows=rows_of(decision) if decision else [],
+        rows=rows,
         notes=note_lines(decision) if decision else [],
         alternatives=[
             (setting_words(content, name), one)

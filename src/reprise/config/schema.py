@@ -167,6 +167,7 @@ class Paper(Strict):
     year: int
     link: str | None = None
     summary: str
+    symbols: dict[str, str] = Field({}, description="what symbols and short names of its models mean, in a few words")
     experiments: dict[Id, Experiment]
     figures: dict[Id, Display] = {}
     tables: dict[Id, Display] = {}

@@ -62,7 +62,8 @@ def write_display(context: Context, entry: Entry, folder: Path) -> list[Path]:
     """
     stem = folder / entry.kind / entry.name
     if entry.kind == "tables":
-        return tables.write(make_table(context, entry), stem, entry.display.title, entry.display.caption)
+        display = entry.display
+        return tables.write(make_table(context, entry), stem, display.title, display.caption, context.paper.symbols)
     # Here, since seaborn takes longer to import than a table to write.
     from reprise.report.parts import style
 

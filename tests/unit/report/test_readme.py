@@ -21,7 +21,7 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
     path.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     write_results(project, tiers)
     text = path.read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{BEGIN}\nWe tested ")
+    assert text.startswith(f"before\n{BEGIN}\n{results(summarise(tiers))}\n")
     assert text.endswith(f"\n{END}\nafter\n")
     assert "old" not in text
     assert (tmp_path / "results/forest.svg").is_file()

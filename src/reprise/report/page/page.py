@@ -37,7 +37,7 @@ from reprise.report.page.forest import plot
 from reprise.report.page.readme import REPLICATES, notes
 from reprise.report.parts.answers import Answer, Tiers, judging
 from reprise.report.parts.context import ABSENCES, Context
-from reprise.report.parts.rows import HEADS, claim_cells, judged_cells, rows_of
+from reprise.report.parts.rows import HEADS, MARKS, claim_cells, judged_cells, rows_of
 from reprise.report.parts.summary import Document, summarise
 from reprise.report.parts.templates import environment, note_lines
 from reprise.report.parts.verdicts import outcomes, rule, setting_words
@@ -121,7 +121,14 @@ def page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> str:
 
 
 def _render(name: str, **values: Any) -> str:
-    shared = {"heads": HEADS, "protocols": PROTOCOLS, "about": TIERS, "replicates": REPLICATES, "settings_head": HEAD}
+    shared = {
+        "heads": HEADS,
+        "protocols": PROTOCOLS,
+        "about": TIERS,
+        "replicates": REPLICATES,
+        "settings_head": HEAD,
+        "marks": MARKS,
+    }
     shared |= {"tail": TAIL, "equivalence_tail": EQUIVALENCE_TAIL, "clear": CLEAR, "rise": RISE}
     return environment(True).get_template(f"{name}.html.j2").render({**shared, **values})
 

@@ -8,6 +8,7 @@ from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED
 from reprise.files import write_atomically
 from reprise.report.page.forest import plot
 from reprise.report.parts.answers import Tiers
+from reprise.report.parts.rows import MARKS
 from reprise.report.parts.summary import Summary, summarise
 from reprise.report.parts.templates import render_text
 
@@ -16,6 +17,8 @@ PLOT = Path("results/forest.svg")
 REPLICATES = {AGREES: "replicates", DISAGREES: "does not replicate", UNDECIDED: "undecided"}
 """The answer to a document's main claim."""
 _NOTES = 6
+_ELSEWHERE = {"–", "Size"}
+"""Marks that only the tables of claims have."""
 
 
 def write_results(project: Project, tiers: Tiers) -> list[Path]:
@@ -40,7 +43,9 @@ def write_results(project: Project, tiers: Tiers) -> list[Path]:
 
 def results(summary: Summary) -> str:
     """Return the Markdown of README's results."""
-    return render_text("readme.md.j2", summary=summary, notes=notes(summary), replicates=REPLICATES).strip()
+    shown = [mark for mark in MARKS if mark not in _ELSEWHERE]
+    values = {"notes": notes(summary), "replicates": REPLICATES, "marks": MARKS, "shown": shown}
+    return render_text("readme.md.j2", summary=summary, **values).strip()
 
 
 def notes(summary: Summary) -> list[str]:

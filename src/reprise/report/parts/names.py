@@ -42,14 +42,14 @@ _METRICS = {
     "expected_rank": "rank of e after {split}",
     "final_cross_entropy": "{split} cross-entropy of the last steps",
     "guessing": "{split} accuracy by guessing",
-    "last_ten_accuracy": "{split} accuracy, mean of the last ten",
+    "last_ten_accuracy": "{split} accuracy, mean of the last ten logged batches",
     "long_words.share_of_words": "share of long words in the text",
     "share_of_loss_of_first_letters": "share of the {split} loss that first letters have",
     "shortening_by_bigrams": "shortening of the median line by bigrams",
     "spaces": "share of spaces in {split}",
     "unpredicted_share": "share of {split} words without a probability or with 0",
     "word_length": "mean length of sampled words {where}",
-    "words_in_book": "share of words that the book has {where}",
+    "words_in_book": "share of words found in the book {where}",
     "words_in_licence": "share of the licence's words {where}",
 }
 _LONGEST = {"clipped": "longest step with clipping", "plain": "longest step without clipping"}

@@ -30,10 +30,27 @@ from reprise.report.parts.names import name_of
 from reprise.report.parts.rounding import NONE, digits, interval, number, percent, significant
 
 ANSWER_WORDS = {answer: answer for answer in ANSWERS} | {NOT_JUDGED: "not judged (the model did not learn)"}
-HEADS = ("Claim", "What we compare", "Paper", "Ours [95 % CI]", "n", "Answer")
+HEADS = ("Claim", "What we compare", "Paper", "Ours [95 % CI]", "Runs", "Answer")
 """The heads of the cells of a row."""
+MARKS = {
+    "a → b": "from the worse to the better value if the claim holds. In brackets: the change, in % for perplexities.",
+    "[ ]": "95 % confidence interval of ours, over seeds or folds.",
+    "Runs": "seeds or folds of each model. 4 → 1: four before the arrow, one after it.",
+    "Weakest": "a claim agrees if all its comparisons hold, such as eight models on two tests. The largest p is shown.",
+    "No number": "the document prints none.",
+    "–": "a formula, a count or an order: no effect to set beside ours.",
+    "*": "the bound, margin or test was set when its numbers were known.",
+    "†": "one run of a model; its SD is that of its family, the models of its kind.",
+    "Reduced budget": "fewer epochs or folds than the document's, or less or other text.",
+    "Welch's test": "each model with its own SD. Our test shares SDs within a family of models.",
+    "Size": "our effect beside the paper's. Consistent: the paper's lies in our interval. Mixed: comparisons differ.",
+}
+"""What the heads and marks of a row mean, for whoever shows rows."""
 MARGIN_KINDS = {"non-inferiority", "equivalence"}
 """Kinds of claims that a margin decides."""
+UNPRINTED = "no number"
+"""Stands where the paper prints no number for what we compare."""
+_TWO = 2
 _RISING = {"share", "BLEU"}
 """Units whose larger numbers are the better ones."""
 _RISING_METRICS = {"accuracy", "bleu", "last_ten_accuracy", "word_length"}
@@ -87,8 +104,9 @@ def judged_cells(name: str, judged: Judged, reduced: bool = False, sized: bool =
     compared = cells.compared
     if len(parts) > 1:
         held = sum(one.answer == AGREES for one in parts)
-        compared = f"{compared} (weakest of {len(parts)}; {held} significant)"
-    return Cells(name, compared, cells.paper, cells.ours, n_cell(judged), answer, (judged.size or "") if sized else "")
+        hold = "all hold" if held == len(parts) else "none holds" if not held else f"{held} hold"
+        compared = f"{compared} (weakest of {len(parts)} comparisons; {hold})"
+    return Cells(name, compared, cells.paper, cells.ours, cells.n, answer, (judged.size or "") if sized else "")
 
 
 def deciding(judged: Judged) -> list[AnyComparison]:
@@ -107,25 +125,26 @@ def comparison_cells(one: AnyComparison) -> Cells:
     """Make the row of one comparison."""
     paper, ours = paper_cell(one), ours_cell(one)
     size = (one.size or "") if isinstance(one, Estimated) else ""
-    return Cells("", compared_cell(one), paper, ours, counts_cell(one.n.values(), one), ANSWER_WORDS[one.answer], size)
+    return Cells("", compared_cell(one), paper, ours, counts_cell(one), ANSWER_WORDS[one.answer], size)
 
 
-def n_cell(judged: Judged) -> str:
-    """Write on how many seeds or folds the models of a claim rest: "3 seeds", "10–20 seeds"; "" of what is counted."""
-    counts = [n for n in judged.n.values() if n]
-    return "" if judged.counts == "exact" or not counts else _counted(min(counts), max(counts), judged.counts)
+def counts_cell(one: AnyComparison) -> str:
+    """Write how many seeds or folds each model has: "3 seeds"; "4 → 1 seeds" before and after the arrow.
 
-
-def counts_cell(counts: Sequence[int], one: AnyComparison) -> str:
-    """Write on how many seeds or folds a comparison rests, "†" where a single one has the SD of its family."""
-    if one.counts == "exact" or not (counts := sorted(counts)):
+    "†" where the SD of a single one is that of its family. "" of what is counted.
+    """
+    if one.counts == "exact" or not one.n:
         return ""
-    borrowed = "†" if isinstance(one, Estimated) and one.borrowed and counts[0] == 1 else ""
-    return _counted(counts[0], counts[-1], one.counts) + borrowed
-
-
-def _counted(least: int, most: int, noun: str) -> str:
-    return f"{interval(least, most)} {noun if most > 1 else noun.removesuffix('s')}"
+    counts = list(one.n.values())
+    sides = [counts]
+    if min(counts) < max(counts):
+        if isinstance(one, Difference):
+            sides = [[one.n[term.experiment] for term in side] for side in _along(one.terms)]
+        elif isinstance(one, Ranks):
+            sides = [[count] for count in one.replicas]
+    shown = (" and " if isinstance(one, Ranks) else " → ").join(interval(min(side), max(side)) for side in sides)
+    borrowed = isinstance(one, Estimated) and one.borrowed and one.interval and min(counts) == 1
+    return f"{shown} {one.counts if max(counts) > 1 else one.counts.removesuffix('s')}{'†' if borrowed else ''}"
 
 
 def compared_cell(one: AnyComparison) -> str:
@@ -182,10 +201,10 @@ def paper_cell(one: AnyComparison) -> str:
     match one:
         case Level():
             value = one.terms[0].paper
-            return NONE if value is None else number(value) + _other_unit(one)
+            return UNPRINTED if value is None else number(value) + _other_unit(one)
         case Estimated():
             if one.paper_here is None:
-                return _printed_sides(one) or NONE
+                return _printed_sides(one) or _half_printed(one)
             change = _change(one.paper_here, one, None)
             sides = _printed_sides(one)
             if _other_unit(one):
@@ -199,6 +218,17 @@ def paper_cell(one: AnyComparison) -> str:
 def _printed_sides(one: Estimated) -> str:
     papers = [term.paper for term in one.terms]
     return "" if None in papers else _sides(one, papers, printed=True) + _other_unit(one)
+
+
+def _half_printed(one: Estimated) -> str:
+    """Write "146.7 → no number" where the paper prints one of two numbers, "no number" where it prints none."""
+    papers = {term: term.paper for term in one.terms}
+    if all(paper is None for paper in papers.values()):
+        return UNPRINTED
+    if not isinstance(one, Difference) or len(papers) != _TWO:
+        return NONE
+    ends = (UNPRINTED if papers[term] is None else number(papers[term]) for term in _ordered(one))
+    return " → ".join(ends) + _other_unit(one)
 
 
 def _other_unit(one: Estimated) -> str:
@@ -228,10 +258,14 @@ def _ordered(one: Difference) -> list[Term]:
 
 
 def _titles(terms: Sequence[Term]) -> str:
-    rising = any(map(_rises, terms))
-    sides = [list(dict.fromkeys(t.title for t in terms if (t.weight > 0) is up)) for up in (True, False)]
-    sides = [_together(side) for side in (reversed(sides) if rising else sides) if side]
-    return " → ".join(sides)
+    sides = [list(dict.fromkeys(term.title for term in side)) for side in _along(terms)]
+    return " → ".join(_together(side) for side in sides if side)
+
+
+def _along(terms: Sequence[Term]) -> list[list[Term]]:
+    """Part the terms of a difference into those before and those after the arrow."""
+    sides = [[term for term in terms if (term.weight > 0) is up] for up in (True, False)]
+    return sides[::-1] if any(map(_rises, terms)) else sides
 
 
 def _together(titles: Sequence[str]) -> str:

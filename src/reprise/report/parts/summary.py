@@ -11,6 +11,7 @@ from reprise.evidence.verdicts import AGREES, JUDGED
 from reprise.report.parts.answers import DECIDED, Answer, Tiers, answers, judging, of_paper, tally
 from reprise.report.parts.context import Context
 from reprise.report.parts.verdicts import setting_words
+from reprise.report.parts.words import explain_symbols
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,14 @@ class Document:
         welch = self.main.decision and self.main.decision.welch
         limits = [] if self.main.full else ["reduced budget"]
         if welch and welch != self.main.answer:
-            limits.append(f"{welch} by Welch's test")
+            limits.append(f"Welch's test: {welch}")
         return f" ({'; '.join(limits)})" if limits else ""
+
+    @property
+    def symbols(self) -> str:
+        """What the symbols in the row of the main claim mean."""
+        cells = self.main and self.main.cells
+        return explain_symbols(self.context.paper.symbols, f"{cells.claim} {cells.compared}") if cells else ""
 
     @property
     def unanswered(self) -> int:
@@ -76,14 +83,16 @@ class Document:
 class Nearest:
     """How near the paper's numbers an alternative setting comes, and our own choice on the same rows.
 
-    `rows`: how many of the paper's numbers lie within `within` %, and within `chosen` % as chosen.
+    The paper's numbers of the models `titles` lie within `within` %, and within `chosen` % as chosen. `far`: that of
+    one more model, which is much further off, and by how much as chosen and under the setting, in %.
     """
 
     document: str
     setting: str
-    rows: int
+    titles: list[str]
     within: float
     chosen: float
+    far: tuple[str, float, float] | None
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,9 @@ class Summary:
 
     Attributes:
         count: Of claims about trained models, by answer.
+        others: Of all other claims, about equations, sizes and counts.
+        contradicted: Claims to which a tier below gives the opposite answer, by document.
+        replaced: What takes the place of a paper's data, by document.
         diverged: The training runs that diverged, by model and document.
         unstable: How many training runs finished, but became unstable.
         wrong: The experiments of a document with such training runs.
@@ -107,13 +119,14 @@ class Summary:
     wrong: list[tuple[str, Stability]]
     sensitivity: Sensitivity
     count: Counter[str]
+    others: Counter[str]
     main: Counter[str]
     tried: int
     changed: int
     late: int
-    contradicted: list[str]
+    contradicted: dict[str, list[str]]
     doubtful: list[str]
-    replaced: list[str]
+    replaced: dict[str, str]
     nearest: list[Nearest]
 
     @property
@@ -125,6 +138,11 @@ class Summary:
     def unanswered(self) -> int:
         """How many of these have no answer."""
         return sum(n for answer, n in self.count.items() if answer not in DECIDED)
+
+    @property
+    def others_unanswered(self) -> int:
+        """How many claims that are about no trained model have no answer."""
+        return sum(n for answer, n in self.others.items() if answer not in DECIDED)
 
     @property
     def numbers(self) -> list[str]:
@@ -150,9 +168,7 @@ def summarise(tiers: Tiers) -> Summary:
     trained = [answer for answer in every if answer.trained]
     tried = [answer for answer in trained if answer.answer in JUDGED and answer.alternatives]
     documents_of = {document.id: document.number for document in documents}
-    replaced = {
-        c.paper.document for p in tiers.values() for c in p.values() if any(d.data for d in c.paper.deviations.values())
-    }
+    replaced = {c.paper.document: d.title for c in contexts for d in c.paper.deviations.values() if d.data}
     return Summary(
         documents=documents,
         answers=every,
@@ -164,17 +180,22 @@ def summarise(tiers: Tiers) -> Summary:
             {f"{documents_of[a.paper]} {a.claim}": a.decision for a in every if a.decision}
         ),
         count=tally(trained),
+        others=tally(answer for answer in every if not answer.trained),
         main=tally(document.main for document in documents if document.main),
         tried=len(tried),
         changed=sum(any(one.flips for _, one in answer.alternatives) for answer in tried),
         late=sum(bool(a.decision and a.decision.afterwards) for a in trained if a.answer == AGREES),
-        contradicted=[f"{a.claim} of document {documents_of[a.paper]}" for a in trained if a.contradicted],
+        contradicted={
+            document.number: keys
+            for document in documents
+            if (keys := [a.claim for a in document.trained if a.contradicted])
+        },
         doubtful=[
             f"document {documents_of[a.paper]} ({a.claim})"
             for a in every
             if a.decision and a.decision.kind == "unit" and a.answer != AGREES
         ],
-        replaced=sorted(replaced),
+        replaced=replaced,
         nearest=[one for document in documents if (one := _nearest(document.context, document.answers))],
     )
 
@@ -189,6 +210,13 @@ def _nearest(context: Context, own: Sequence[Answer]) -> Nearest | None:
         return None
     setting, chosen = best.each
     rows, within, _ = readings.off(setting)
-    nearest = sorted(setting, key=setting.__getitem__)[:rows]
-    words = setting_words(context.paper, best.reading)
-    return Nearest(context.paper.document, words, rows, within, max(chosen[term] for term in nearest))
+    order = sorted(setting, key=setting.__getitem__)
+    near, last = order[:rows], order[-1]
+    return Nearest(
+        context.paper.document,
+        setting_words(context.paper, best.reading),
+        [context.title(term.experiment) for term in setting if term in near],
+        within,
+        max(chosen[term] for term in near),
+        None if last in near else (context.title(last.experiment), chosen[last], setting[last]),
+    )

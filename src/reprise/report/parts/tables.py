@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 
 from reprise.files import as_csv_text, write_atomically
 from reprise.report.parts.templates import environment
+from reprise.report.parts.words import explain_symbols
 
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
 """Beginnings of tags, code and emphasis in Markdown; a star between blanks, or an underscore in a word, is none."""
@@ -112,12 +114,17 @@ def as_written(text: str) -> str:
     return _MARKUP.sub(lambda marks: "".join(f"\\{mark}" for mark in marks[0]), text)
 
 
-def write(table: Table, stem: Path, title: str, caption: str) -> list[Path]:
+def write(
+    table: Table, stem: Path, title: str, caption: str, symbols: Mapping[str, str] = MappingProxyType({})
+) -> list[Path]:
     """Write `stem`.csv, .md and .html, each whole or not at all; returns their paths.
 
-    The .md is read by itself: it begins with title and caption, which say units too. The page adds them to the .html.
+    The .md is read by itself: it begins with title and caption, which say units too, and with what those of `symbols`
+    mean that stand in the table. The page adds title and caption to the .html.
     """
+    meant = explain_symbols(symbols, "\n".join(table.reading().to_numpy().ravel()))
     head = f"# {as_written(title)}\n\n{as_written(caption)}\n\n"
+    head += f"{as_written(meant)}.\n\n" if meant else ""
     texts = {"csv": table.csv(), "md": head + table.markdown(), "html": table.html()}
     files = {stem.parent / f"{stem.name}.{kind}": text for kind, text in texts.items()}
     for path, text in files.items():

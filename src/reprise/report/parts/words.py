@@ -1,5 +1,6 @@
 """Words that tables share: how many replicas there are of those asked for, what settings mean, and full stops."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,12 @@ def cut(text: str, width: int) -> str:
     if len(text) <= width:
         return text
     return f"{text[: width - 1].rpartition(' ')[0].rstrip(',;: ')} …"
+
+
+def explain_symbols(symbols: Mapping[str, str], text: str) -> str:
+    """Write "H: hidden units; K: recurrence matrices": the symbols that stand in a text as words; "" of none."""
+    found = (name for name in symbols if re.search(rf"(?<![\w'’-]){re.escape(name)}(?![\w'’])", text))
+    return "; ".join(f"{name}: {symbols[name].strip()}" for name in found)
 
 
 def setting(paper: Paper, name: str, value: Any) -> str:

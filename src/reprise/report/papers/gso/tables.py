@@ -95,15 +95,15 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     columns = [
         Column("Model", _model, words=True),
         Column("φ", lambda row: row["activation"] or NONE, words=True),
-        cells.PARAMETERS,
         Column("Paper", _paper),
         cells.ours(f"Nats per character ± {INTERVAL}", "nats", 3),
+        Column("Above no D, E", _difference),
         cells.interval("Bits per character", "bits", 3),
         Column("Gap in nats", lambda row: signed(row["gap_as_nats"], 3)),
         Column("Gap in bits", lambda row: signed(row["gap_as_bits"], 3)),
-        Column("Above no D, E", _difference),
-        cells.number("Mean of lines", "nats_by_line", 3),
         _FOLDS,
+        cells.number("Mean of lines", "nats_by_line", 3),
+        cells.PARAMETERS,
     ]
     notes.insert(0, "Gap in nats, in bits: ours minus the printed number, read as nats or as bits per character.")
     return Table(columns, rows, notes)

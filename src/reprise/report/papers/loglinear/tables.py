@@ -194,13 +194,13 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes += [f"{context.title(name)}: {note}" for name in names if (note := context.entry(name).note)]
     columns = [
         cells.MODEL,
-        cells.PARAMETERS,
         Column("Beside", lambda row: row["beside"] or NONE, words=True),
         Column("Difference", lambda row: row["difference"] or NONE, words=True),
-        *(cells.ours(f"{title} ± {INTERVAL}", f"{split}_mean", 3) for split, title in SHOWN.items()),
         Column("Change", lambda row: signed(row["change"], 3)),
+        *(cells.ours(f"{title} ± {INTERVAL}", f"{split}_mean", 3) for split, title in SHOWN.items()),
         Column("Change, best epochs", lambda row: signed(row["change_best"], 3)),
         Column("Replicas", _replicas),
+        cells.PARAMETERS,
     ]
     return verdicts.add_claims(context, Table(columns, frame, notes), _about)
 

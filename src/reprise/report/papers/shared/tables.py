@@ -21,7 +21,7 @@ from reprise.report.parts import rounding, verdicts, words
 from reprise.report.parts.context import Context
 from reprise.report.parts.names import name_of, plain
 from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant
-from reprise.report.parts.rows import ANSWER_WORDS, HEADS, Cells, claim_cells, judged_cells, rows_of
+from reprise.report.parts.rows import ANSWER_WORDS, HEADS, MARKS, Cells, claim_cells, judged_cells, rows_of
 from reprise.report.parts.spreads import INTERVAL, Measured, measured, noted
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.templates import note_lines
@@ -59,7 +59,7 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     notes = [f"{answer.capitalize()}: {', '.join(keys)}." for answer, keys in missing.items()]
     if context.tier == FULL and NOT_RUN in missing:
         notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
-    notes += [line for line in LEGEND if rows]
+    notes += [f"{mark}: {meaning}" for mark, meaning in MARKS.items() if rows]
     if nearest := readings.distances(context.paper, context.runs)[1:]:
         table = [readings.HEAD, ["--"] * len(readings.HEAD), *readings.lines(nearest)]
         text_of = "\n".join(f"| {' | '.join(line)} |" for line in table)
@@ -71,16 +71,6 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     columns.append(text("Size", "size"))
     keys = ["key", "evidence", "number", *(field.name for field in fields(Cells))]
     return Table(columns, pd.DataFrame(rows, columns=keys), notes, folded=folded)
-
-
-LEGEND = (
-    "a → b: from the worse value to the better one if the claim holds; the change in brackets.",
-    "Changes of perplexities are in per cent of the value before the arrow.",
-    "Size: our effect next to the paper's. Consistent: the paper's lies in our 95 % CI.",
-    "*: the bound, margin or test was set when its numbers were known.",
-    "†: one seed or fold of a model; its SD is that of its family.",
-)
-"""What the marks in a row of a claim mean."""
 
 
 def _in_full(context: Context, claim: Claim, decision: Decision) -> list[str]:
