@@ -17,8 +17,8 @@ PLOT = Path("results/forest.svg")
 REPLICATES = {AGREES: "replicates", DISAGREES: "does not replicate", UNDECIDED: "undecided"}
 """The answer to a document's main claim."""
 _NOTES = 6
-_ELSEWHERE = {"–", "Size"}
-"""Marks that only the tables of claims have."""
+_ELSEWHERE = {"–", "No number", "Size"}
+"""Marks that only the tables of claims have, or that say it themselves."""
 
 
 def write_results(project: Project, tiers: Tiers) -> list[Path]:
