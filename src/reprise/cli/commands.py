@@ -96,11 +96,12 @@ ARGUMENTS: dict[str, list[Argument]] = {
     "snakefile": [],
     "new": [argument("folder", type=Path, help="the folder, whose name the paper and its package take")],
     "fetch": [
-        argument("dataset", nargs="+", help="names under `datasets` in config/config.yaml"),
+        argument("name", nargs="*", help="<dataset>, <paper> or <paper>/<experiment>; default: all of the tier"),
         argument("--file", action="append", help="only this raw file (may be given again)"),
+        TIER,
     ],
     "prepare": [
-        argument("experiment", help="<paper>/<experiment> whose corpus is wanted"),
+        argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
         argument("--output", type=output_file("--output", "corpus.npz"), help="default: where the pipeline puts it"),
         TIER,
     ],

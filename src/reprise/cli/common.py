@@ -41,6 +41,12 @@ def find_experiment(tier: str | None, name: str) -> tuple[Project, Resolved]:
     raise not_in_tier(project.config.tier, "experiment", name, by_id)
 
 
+def named_experiments(experiments: Iterable[Resolved], names: Iterable[str]) -> list[Resolved]:
+    """List the experiments that names of papers and of experiments stand for."""
+    wanted = set(names)
+    return [e for e in experiments if {e.id, e.paper} & wanted]
+
+
 def not_in_tier(tier: str, kind: str, name: str, names: Iterable[str]) -> UserError:
     """Make the error for a `kind` that is not in a tier, where it may be in another; `names` are those that are."""
     others = [t for t in TIERS if t != tier and any(name in (e.id, e.paper) for e in project_and_experiments(t)[1])]

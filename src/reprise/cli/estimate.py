@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from reprise.cli.common import console, not_in_tier, project_and_experiments, table
+from reprise.cli.common import console, named_experiments, not_in_tier, project_and_experiments, table
 from reprise.config.resolve import other_tiers
 from reprise.estimate.estimates import estimates, hours, summary
 
@@ -19,7 +19,7 @@ def estimate_command(options: argparse.Namespace) -> None:
     for name in options.name:
         if name not in names:
             raise not_in_tier(project.config.tier, "paper or experiment", name, names)
-    chosen = [e for e in experiments if not options.name or {e.id, e.paper} & set(options.name)]
+    chosen = named_experiments(experiments, options.name) if options.name else experiments
     estimated = estimates(chosen, Path(), among=experiments, tiers=other_tiers(project))
     rows = []
     for one in (e for e in estimated if e.missing):

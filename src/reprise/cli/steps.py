@@ -3,15 +3,18 @@
 import argparse
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from reprise import environment
 from reprise.catalogue.models import ModelRefused, find_model
 from reprise.catalogue.own import is_own
-from reprise.cli.common import find_experiment, project_and_experiments
+from reprise.cli.common import named_experiments, not_in_tier, project_and_experiments
+from reprise.config.datasets import NamedDataset
 from reprise.config.project import CONFIG, PAPERS, Project, load_project
-from reprise.errors import UserError, known, report_memory
+from reprise.config.resolve import resolve_tier
+from reprise.errors import Failed, UserError, known, report_memory
 from reprise.files import canonical_json, require_place, write_if_changed
 from reprise.records.resolved import Resolved
 
@@ -22,35 +25,106 @@ _LONGEST = 90
 
 
 def fetch_command(options: argparse.Namespace) -> None:
-    """Download the raw files of datasets into data/raw/, or take them from REPRISE_MIRROR; checksums are checked."""
+    """Download raw files into data/raw/, or take them from REPRISE_MIRROR; checksums are checked.
+
+    A paper or an experiment stands for the datasets that it reads in the tier; nothing named for all of the tier. A
+    dataset that cannot be had is named, and the others are still fetched; the exit status is then not 0.
+    """
     from reprise.data.fetch import fetch
 
-    project, mirror = load_project("."), environment.mirror()
-    datasets = project.config.datasets
-    say = _LOG.info
-    for name in options.dataset:
-        if name not in datasets:
-            raise UserError(f"{CONFIG}: key datasets: no dataset '{name}'; {known(name, datasets)}")
-        spec = project.spec(name)
-        if options.file:
-            files = {f.name: f for f in spec.files}
-            for file in options.file:
-                if file not in files:
-                    raise UserError(f"--file: dataset {name} has no file '{file}'; {known(file, files)}")
-            spec = spec.model_copy(update={"files": [files[file] for file in options.file]})
+    project, mirror = load_project(".", {"tier": options.tier} if options.tier else None), environment.mirror()
+    specs = [_with_files(project.spec(name), options.file) for name in _datasets(project, options.name)]
+
+    def fetch_one(spec: NamedDataset) -> None:
         if not spec.files:
-            say(f"{name}: nothing to fetch")
-        fetch(spec, RAW, mirror, say)
+            _LOG.info("%s: nothing to fetch", spec.name)
+        fetch(spec, RAW, mirror, _LOG.info)
+
+    _do_each("datasets", specs, fetch_one)
+
+
+def _datasets(project: Project, names: Sequence[str]) -> list[str]:
+    """Return the datasets that names stand for, each once; a dataset comes before a paper of the same name."""
+    datasets = project.config.datasets
+    if not (others := [name for name in names if name not in datasets]) and names:
+        return list(dict.fromkeys(names))
+    experiments = resolve_tier(project)
+    read = {e.id: e.config["data"]["dataset"] for e in experiments if e.corpus}
+    found = [name for name in names if name in datasets]
+    for name in others:
+        if not (chosen := named_experiments(experiments, [name])):
+            raise _unknown(project, name, experiments)
+        found += [read[e.id] for e in chosen if e.id in read]
+    return list(dict.fromkeys(found if names else read.values()))
+
+
+def _unknown(project: Project, name: str, experiments: Sequence[Resolved]) -> UserError:
+    datasets = project.config.datasets
+    if "/" in name or name in project.papers:
+        names = {e.id for e in experiments} | {e.paper for e in experiments}
+        return not_in_tier(project.config.tier, "paper or experiment", name, names)
+    return UserError(
+        f"{CONFIG}: key datasets: no dataset or paper '{name}'; {known(name, {*datasets, *project.papers})}"
+    )
+
+
+def _with_files(spec: NamedDataset, wanted: Sequence[str] | None) -> NamedDataset:
+    """Return the dataset with the wanted files alone; with all of them where none is named."""
+    if not wanted:
+        return spec
+    files = {f.name: f for f in spec.files}
+    for file in wanted:
+        if file not in files:
+            raise UserError(f"--file: dataset {spec.name} has no file '{file}'; {known(file, files)}")
+    return spec.model_copy(update={"files": [files[file] for file in wanted]})
+
+
+def _do_each(what: str, items: Sequence[Any], do: Callable[[Any], None]) -> None:
+    """Do something with each item. What goes wrong with one of several is said, and the others are done all the same.
+
+    Raises:
+        UserError: The only item is at fault.
+        Failed: At least one of several is.
+    """
+    if len(items) == 1:
+        do(items[0])
+        return
+    failed = 0
+    for item in items:
+        try:
+            do(item)
+        except UserError as error:
+            _LOG.error("%s", error)
+            failed += 1
+    if failed:
+        raise Failed(f"{failed} of {len(items)} {what} could not be had")
 
 
 def prepare_command(options: argparse.Namespace) -> None:
-    """Make the corpus that an experiment reads, from its dataset's raw files."""
-    project, experiment = find_experiment(options.tier, options.experiment)
-    if experiment.corpus is None:
-        raise UserError(f"{experiment.id} needs no corpus; train it")
+    """Make the corpora that experiments read, from their datasets' raw files.
+
+    A paper stands for its experiments of the tier; nothing named for all of the tier. Where one of several corpora
+    cannot be made, the others are made all the same; the exit status is then not 0.
+    """
+    project, experiments = project_and_experiments(options.tier)
+    names = {e.id for e in experiments} | {e.paper for e in experiments}
+    for name in options.name:
+        if name not in names:
+            raise not_in_tier(project.config.tier, "paper or experiment", name, names)
+    chosen = named_experiments(experiments, options.name) if options.name else experiments
+    of_corpora = list({e.corpus: e for e in reversed(chosen) if e.corpus}.values())[::-1]
+    if not of_corpora:
+        raise UserError(f"{' '.join(options.name) or project.config.tier} needs no corpus; train it")
+    if options.output and len(of_corpora) > 1:
+        raise UserError(f"--output: takes one corpus, not {len(of_corpora)}; name one experiment")
+
+    _do_each("corpora", of_corpora, lambda experiment: _prepare(project, experiment, options.output))
+
+
+def _prepare(project: Project, experiment: Resolved, output: Path | None) -> None:
     from reprise.data import prepare_corpus
 
-    output = options.output or Path(experiment.corpus)
+    output = output or Path(experiment.corpus)
     require_place(output, str(output))
     data = experiment.config["data"]
     spec = project.spec(data["dataset"])
