@@ -132,8 +132,7 @@ class Epochs(Learner):
     def measure(self, tell: Callable[[str], None]) -> Outcome:
         """Read every part once that is not trained on; return their metrics."""
         self.sums = dict.fromkeys(self.TRAINED, 0.0)
-        for part in self.PARTS:
-            self._read_part(part, tell)
+        self.read_parts(tell)
         self.end_epoch()
         for part in self.LAST:
             self._read_part(part, tell)
@@ -141,6 +140,11 @@ class Epochs(Learner):
         outcome = self.outcome()
         outcome.metrics = [m for m in outcome.metrics if m["split"] != "train" and m["metric"] not in self.OF_HISTORY]
         return outcome
+
+    def read_parts(self, tell: Callable[[str], None]) -> None:
+        """Read PARTS that are not trained on, one after the other, and take their sums of nats."""
+        for part in self.PARTS:
+            self._read_part(part, tell)
 
     def _read_part(self, part: str, tell: Callable[[str], None]) -> None:
         if part in self.TRAINED:

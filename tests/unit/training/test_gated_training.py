@@ -11,7 +11,9 @@ from protocol_helpers import finish
 from reprise import counters
 from reprise.catalogue.models import MODELS, Model
 from reprise.engines.stack import Stack
+from reprise.training.epochs import Epochs
 from reprise.training.protocol import build_training
+from reprise.training.protocols.gated import BatchedSGD
 
 OPTIONS = {"batch_size": 4, "steps": 10, "embedding_size": 12, "dropout": 0.5, "weight_range": 0.05, "patience": 2}
 
@@ -72,6 +74,18 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, 
     counted = {m["split"]: m["n"] for m in training.outcome().metrics if m["metric"] == "cross_entropy"}
     tokens = {split: len(loaded.splits[split].tokens) for split in counted}
     assert counted == tokens | {"train": tokens["train"] // 4 * 4}
+
+
+@pytest.mark.parametrize("model", ["gru-lm", "lstm-lm"])
+def test_texts_read_side_by_side_have_the_losses_of_each_alone(made, model):
+    """They are of different lengths: the longer one ends alone."""
+    sums = []
+    for read in (Epochs.read_parts, BatchedSGD.read_parts):
+        training = made(0, "reference", model=model)
+        assert training.counts["valid"] != training.counts["test"]
+        read(training, lambda _: None)
+        sums.append({part: training.sums[part] for part in ("valid", "test")})
+    assert sums[1] == pytest.approx(sums[0], rel=1e-6)
 
 
 def test_losses_too_large_for_a_perplexity_do_not_end_training(made):
