@@ -191,22 +191,24 @@ def test_damage_in_the_store_is_refused_and_mended(stored, fresh, tmp_path):
     assert figure.read_bytes() == good.read_bytes()
 
 
-def test_trained_models_are_pushed_and_pulled_by_a_small_file_that_git_keeps(stored, fresh, tmp_path):
-    """As docs/weights.md has it."""
-    weights, name = "results/paper/weights", "p/e/0-0123456789ab.safetensors"
-    (fresh / weights / name).parent.mkdir(parents=True)
-    (fresh / weights / name).write_bytes(bytes(range(256)))
-    call(fresh, "dvc", "add", weights)
-    assert git(fresh, "status", "--porcelain") == f"?? {weights}.dvc\n"
-    call(fresh, "dvc", "push", f"{weights}.dvc")
-    git(fresh, "add", f"{weights}.dvc")
-    git(fresh, "commit", "--quiet", "--message", "models")
+def test_trained_models_are_pushed_and_pulled_one_by_one_by_small_files_that_git_keeps(stored, fresh, tmp_path):
+    """As docs/weights.md has it. A second clone adds its own without dropping the first's."""
+    weights, names = "results/paper/weights", [f"p/e/{n}-0123456789ab.safetensors" for n in range(2)]
+    add = ("dvc", "add", "--glob", f"{weights}/**/*.safetensors")
     other = tmp_path / "other"
-    git(tmp_path, "clone", "--quiet", str(fresh), str(other))
-    name_store(other, stored[1])
-    call(other, "dvc", "pull", f"{weights}.dvc")
-    assert (other / weights / name).read_bytes() == bytes(range(256))
-    # No stage makes the folder: drawing a figure leaves it alone.
+    for clone, name in ((fresh, names[0]), (other, names[1])):
+        if clone == other:
+            git(tmp_path, "clone", "--quiet", str(fresh), str(other))
+            name_store(other, stored[1])
+        (clone / weights / name).parent.mkdir(parents=True, exist_ok=True)
+        (clone / weights / name).write_bytes(name.encode())
+        call(clone, *add)
+        git(clone, "add", weights)
+        assert git(clone, "diff", "--cached", "--name-only").splitlines() == [f"{weights}/{name}.dvc"]
+        git(clone, "commit", "--quiet", "--message", "a model")
+        call(clone, "dvc", "push", "--recursive", weights)
+    call(other, "dvc", "pull", "--recursive", weights)
+    # No stage makes them: drawing a figure leaves them alone.
     call(other, "dvc", "repro", "--single-item", "collect")
-    assert (other / weights / name).is_file()
-    assert git(other, "status", "--porcelain", "--", weights, f"{weights}.dvc") == ""
+    assert all((other / weights / name).read_bytes() == name.encode() for name in names)
+    assert git(other, "status", "--porcelain", "--", weights) == ""
