@@ -4,6 +4,7 @@ Nothing here needs Snakemake, and nothing is written.
 """
 
 import logging
+import os
 import signal
 import sys
 import time
@@ -84,6 +85,11 @@ class Plan:
     def other_tiers(self) -> str:
         """A pattern of the tiers whose files this plan does not make."""
         return "|".join(tier for tier in TIERS if tier != self.tier)
+
+    def evaluations(self) -> list[str]:
+        """Return the evaluation records that are there: no job makes them."""
+        paths = (e.evaluation_path(replica) for e in self.experiments.values() for replica in range(e.replicas))
+        return list(filter(os.path.lexists, paths))
 
     def refuse_tier(self, tier: str) -> NoReturn:
         """Refuse a file of another tier."""

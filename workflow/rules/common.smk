@@ -55,6 +55,10 @@ def records(wildcards):
     return sources(PLAN.records)
 
 
+def evaluations(wildcards):
+    return sources(PLAN.evaluations())
+
+
 def training_inputs(wildcards):
     """Return what the training of a replica reads; to a record that stays as it is nothing counts as newer."""
     inputs, record = PLAN.inputs(wildcards.id), RECORD.format_map(wildcards)

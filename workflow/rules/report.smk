@@ -4,6 +4,7 @@
 rule collect:
     input:
         records=records,
+        evaluations=evaluations,
         code=OUTPUTS.judging,
     output:
         OUTPUTS.collected,
@@ -26,6 +27,7 @@ rule collect:
 rule claims:
     input:
         records=records,
+        evaluations=evaluations,
         wording=OUTPUTS.wording,
         code=OUTPUTS.judging,
     output:
@@ -56,6 +58,7 @@ for paper, entry in PLAN.project.papers.items():
             OUTPUTS.claims,
             map(before_update, OUTPUTS.full_claims),
             records=records,
+        evaluations=evaluations,
             wording=OUTPUTS.wording,
             reference=OUTPUTS.reference,
             code=OUTPUTS.drawing,
@@ -93,6 +96,7 @@ rule page:
         OUTPUTS.tables(),
         map(before_update, OUTPUTS.full_claims),
         records=records,
+        evaluations=evaluations,
         wording=OUTPUTS.wording,
         code=OUTPUTS.paging,
     output:

@@ -57,6 +57,7 @@ FUNCTIONS: dict[str, dict[str, Draws]] = {
         "shared.errata": _OF_PAPER,
         "shared.assumptions": _OF_PAPER,
         "shared.perplexity": Draws(),
+        "shared.loss_by_count": _of("subsequence-sgd", "windows"),
         "palindromes.convergence": _of("final-digit"),
         "books.loss_at_steps": _of("character-windows"),
         "books.measures": _of("character-windows"),

@@ -50,6 +50,8 @@ class Protocol:
     """Splits whose numbers have no chance in them, of a protocol that has."""
     measures: Measures | None = None
     """What its records hold; None where only they can say it, because it depends on text or options."""
+    losses_by_count: tuple[str, ...] = ()
+    """Test texts whose losses an evaluation splits by the counts of words in training."""
 
     @property
     def file(self) -> str:
@@ -82,6 +84,7 @@ _ROWS = {
         ("r-rntn", "m-rnn"),
         "all, but for the first of a text without sentences",
         measures=_LOSSES,
+        losses_by_count=("test",),
     ),
     "batched-sgd": Protocol(
         "gated:BatchedSGD",
@@ -103,6 +106,7 @@ _ROWS = {
                 "left out",
             },
         ),
+        losses_by_count=("test1", "test2"),
     ),
     "ngram": Protocol("ngram:NGramCount", ("n-gram",), "all but the first of every line", gpu=False),
     "word-ngram": Protocol("word_ngram:WordNGramCount", (*_NGRAMS, "stupid-backoff"), "all", gpu=False, chance=False),

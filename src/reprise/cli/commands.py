@@ -182,6 +182,10 @@ ARGUMENTS: dict[str, list[Argument]] = {
         argument("--device", choices=("cpu", "cuda"), default="cpu", help="where the model reads (default: cpu)"),
         argument("--threads", type=_THREADS, default=1, help="CPU threads (default 1)"),
         argument("--by-count", metavar="SPLIT", help="the loss of this split's words by their counts in training"),
+        argument(
+            "--record", type=Path, metavar="FILE", help="the record of these weights; default: the one left with them"
+        ),
+        argument("--save", action="store_true", help="leave an evaluation record, results/<tier>/evaluations/…"),
     ],
     "sample": [
         argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),

@@ -1,19 +1,22 @@
 """A second measurement of a trained model, by the readable model and without training."""
 
 import argparse
+import hashlib
 import math
+import time
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli.common import console, find_experiment, numbers, shown, table
 from reprise.config.project import Project
 from reprise.data.corpus import Corpus
 from reprise.data.own_text import OWN_TESTS, put_own_test
 from reprise.errors import Failed, UserError
-from reprise.files import entry_exists
+from reprise.files import entry_exists, read_whole, require_place
+from reprise.records.evaluation import BANDS, LEAST, make_evaluation, write_evaluation
 from reprise.records.model import RunRecord
 from reprise.records.record import Outcome, read_record
 from reprise.records.resolved import Resolved
@@ -28,9 +31,13 @@ def evaluate_command(options: argparse.Namespace) -> None:
     The exit status is 1 where a number differs from the record's by more than rounding in float32 explains. With
     --text a text of one's own takes the place of the test text, and nothing is compared; a word that the vocabulary
     lacks is read as <unk>, where the vocabulary has that. With --by-count the losses of single words are averaged by
-    their counts in training, on the CPU, and nothing is compared.
+    their counts in training, on the CPU, and nothing is compared. With --save an evaluation record is left, which
+    claims about frequent and rare words are judged from.
     """
     project, experiment = find_experiment(options.tier, options.experiment)
+    saved = project.root / experiment.evaluation_path(options.replica)
+    if options.save:
+        _refuse_to_save(options, saved)
     from reprise.training.loop import torch_settings
 
     out = console()
@@ -42,10 +49,13 @@ def evaluate_command(options: argparse.Namespace) -> None:
         if options.by_count:
             _show_by_count(training, corpus, options.by_count)
             return
+        losses = list(losses_of_tests(training, corpus)) if options.save else []
         if options.device == "cuda":
             training.read_on_gpu()
+        began = time.perf_counter()
         with out.status("measuring") as status:
             measured = training.measure(status.update)
+        run = _how_it_went(training, options.device, time.perf_counter() - began)
     values = {key: value for key, (value, _) in numbers(as_record(measured)).items()}
     at = ", ".join(f"{unit} {count}" for unit, count in reported_at.items())
     out.print(f"{experiment.id}, replica {options.replica}, weights of {at} (SHA-256 {digest[:12]}…), readable model")
@@ -53,34 +63,99 @@ def evaluate_command(options: argparse.Namespace) -> None:
         rows = [(*key, shown(value)) for key, value in values.items() if key[1] in OWN_TESTS]
         out.print(table(("metric", "split", "measured"), rows))
         return
-    path = project.root / experiment.record_path(options.replica)
-    record = read_record(path, experiment, options.replica) if entry_exists(path) else None
+    weights = weights_file(project, experiment, options.replica, options.weights)
+    path = options.record or record_of_weights(project, experiment, options.replica, weights)
+    # What is named has to be there.
+    record = read_record(path, experiment, options.replica) if options.record or entry_exists(path) else None
+    named = record["run"].get("weights_sha256") if record else None
     if record is None:
         out.print(table(("metric", "split", "measured"), [(*key, shown(value)) for key, value in values.items()]))
+    else:
+        _compare(record, values, measured, digest)
+    if options.save:
+        if named not in (None, digest):
+            raise UserError(f"--save: {path} names other weights; name the record of these with --record FILE")
+        about = {"sha256": digest, "mib": round(weights.stat().st_size / 2**20, 3), "at": reported_at}
+        evaluation = make_evaluation(
+            experiment,
+            options.replica,
+            weights=about,
+            corpus_sha256=hashlib.sha256(read_whole(corpus)).hexdigest() if corpus else None,
+            record=record,
+            measured=measured.metrics,
+            losses=losses,
+            run=run,
+        )
+        write_evaluation(saved, evaluation)
+        out.print(f"saved: {saved}", soft_wrap=True)
+    elif record is None:
         raise Failed(f"{path}: no such record; nothing to compare with")
-    rows = list(compared(record, values, measured))
+
+
+def _refuse_to_save(options: argparse.Namespace, path: Path) -> None:
+    """Refuse what no evaluation record holds, and a place where none can be written, before minutes go into it."""
+    for option in ("text", "by_count"):
+        if getattr(options, option):
+            name = f"--{option.replace('_', '-')}"
+            raise UserError(f"--save: an evaluation record holds no numbers of {name}; leave {name} away")
+    require_place(path, f"--save: {path}")
+
+
+def _compare(record: RunRecord, values: dict[tuple[str, str], float], measured: Outcome, digest: str) -> None:
+    """Show the numbers beside the record's. Raises `Failed` where one differs beyond rounding."""
+    out, rows = console(), list(compared(record, values, measured))
     out.print(table(("metric", "split", "record", "measured", "difference", ""), rows))
-    if recorded := record["run"].get("weights_sha256"):
-        out.print(f"weights: {'those that the record names' if recorded == digest else 'others than the record names'}")
+    if named := record["run"].get("weights_sha256"):
+        out.print(f"weights: {'those that the record names' if named == digest else 'others than the record names'}")
     beyond = [row for row in rows if row[-1]]
     if beyond:
-        raise Failed(f"{experiment.id}: {len(beyond)} of {len(rows)} numbers differ from the record beyond rounding")
+        experiment = f"{record['paper']}/{record['experiment']}"
+        raise Failed(f"{experiment}: {len(beyond)} of {len(rows)} numbers differ from the record beyond rounding")
     out.print(f"{len(rows)} numbers, none differs beyond rounding in float32")
 
 
-def _show_by_count(training: Any, corpus: Path | None, split: str) -> None:
-    """Show the loss of a split's words by how often they, or the words read before them, stand in the training text."""
+def _how_it_went(training: Any, device: str, seconds: float) -> dict[str, Any]:
+    """Say how a measurement went, as a run record says it of a training."""
+    import torch
+
+    from reprise.training.loop import run_facts
+    from reprise.training.origin import code_facts
+
+    facts = run_facts("reference", torch.device(device), seconds, 0) | code_facts(getattr(training, "kernel", None))
+    return {key: value for key, value in facts.items() if key != "resumed"}
+
+
+def losses_of_tests(training: Any, corpus: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the losses by counts of words of every test text, as evaluation records hold them.
+
+    Nothing for a model whose losses of single words nobody can read.
+    """
+    for split in PROTOCOLS[training.protocol].losses_by_count:
+        try:
+            means = _by_count(training, corpus, split)
+        except UserError:  # of a model on a carried state
+            return
+        for (side, least), (n, loss) in means.items():
+            yield {"split": split, "side": side, "least": least, "n": n, "value": loss}
+
+
+def _by_count(training: Any, corpus: Path | None, split: str) -> dict[tuple[str, int], tuple[int, float]]:
+    """Average the losses of a split's words by how often they, or the words read before them, stand in training."""
     import numpy as np
 
-    from reprise.data.corpus import Corpus
-    from reprise.evaluation.by_count import LEAST, losses_by_count
+    from reprise.evaluation.by_count import losses_by_count
 
     losses = training.word_losses(split)
     loaded = Corpus.load(corpus)
     counts = np.bincount(loaded.splits["train"].tokens, minlength=len(loaded.vocabulary))
-    ends = dict(zip(LEAST, (f"{least}–{end - 1}" for least, end in pairwise(LEAST)), strict=False))
-    means = losses_by_count(losses, counts)
-    rows = [(side, ends.get(least, f"{least}–"), str(n), shown(loss)) for (side, least), (n, loss) in means.items()]
+    return losses_by_count(losses, counts)
+
+
+def _show_by_count(training: Any, corpus: Path | None, split: str) -> None:
+    """Show the losses of a split's words by their counts in training."""
+    means = _by_count(training, corpus, split)
+    bands = {LEAST[numbers[0]]: name for name, numbers in BANDS.items() if len(numbers) == 1}
+    rows = [(side, bands[least], str(n), shown(loss)) for (side, least), (n, loss) in means.items()]
     console().print(table(("word", "count in training", "words", "nats per word"), rows))
 
 
@@ -126,11 +201,22 @@ def load_trained(
     training = build_training(experiment, replica, corpus, "reference")
     if not isinstance(training, Learner):
         raise UserError(f"{experiment.id}: the protocol {training.protocol} learns nothing, and keeps no weights")
-    path = weights or project.root / experiment.weights_path(replica)
-    reported_at, digest = load_weights(path, experiment, training.model, training.vocabulary_sha256)
+    path = weights_file(project, experiment, replica, weights)
+    reported_at, digest = load_weights(path, experiment, replica, training.model, training.vocabulary_sha256)
     training.take_parameters(training.model.state_dict())
     training.model.eval()
     return training, reported_at, digest
+
+
+def weights_file(project: Project, experiment: Resolved, replica: int, stated: Path | None) -> Path:
+    """Return the file of a replica's weights: the stated one, or where training leaves it."""
+    return stated or project.root / experiment.weights_path(replica)
+
+
+def record_of_weights(project: Project, experiment: Resolved, replica: int, weights: Path) -> Path:
+    """Say where the record is that was left with these weights; where none is, that of the clone's own replica."""
+    left = experiment.record_file(replica, weights)
+    return left if entry_exists(left) else project.root / experiment.record_path(replica)
 
 
 def corpus_file(project: Project, experiment: Resolved, stated: Path | None) -> Path | None:

@@ -1,13 +1,14 @@
 """A claim has a statistic that fits its kind, and every name in it leads somewhere."""
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.claims import Claim
 from reprise.config.formula import evaluate, names_in, read_printed
 from reprise.config.schema import Experiment, Paper
 from reprise.errors import UserError, require_known
+from reprise.records.evaluation import BANDS, SIDES, is_loss_by_count, loss_metric
 
 STATISTICS = {
     "superiority": ("compare", "gaps"),
@@ -112,6 +113,10 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
         check_measured(experiment, term.metric, term.split, f"{where}.{key}" if own else where)
         if claim.learned:
             check_measured(experiment, claim.learned.metric, claim.learned.split, f"{where}.learned")
+    if len({is_loss_by_count(term.metric) for _, term in claim.sides()}) > 1:
+        raise UserError(
+            f"{where}.metric: compares losses by count, which evaluations hold, with a record's; name one kind"
+        )
     for key in ("checks", "corrections"):
         for name in getattr(claim, key):
             require_known(name, paper.experiments, f"{where}.{key}", "experiment")
@@ -129,6 +134,9 @@ def check_measured(experiment: Experiment, metric: str, split: str, where: str) 
     What only records can say, `verify` refuses. The number of parameters is a record's own.
     """
     protocol = experiment.training.protocol if experiment.training else ""
+    if is_loss_by_count(metric):
+        _check_loss_by_count(experiment, metric, split, where)
+        return
     measures = PROTOCOLS[protocol].measures if protocol else None
     if measures is None or (metric, split) == ("parameters", "model"):
         return
@@ -136,6 +144,16 @@ def check_measured(experiment: Experiment, metric: str, split: str, where: str) 
         alike = [name for name in measures.names if ("@" in name) == ("@" in metric)]
         require_known(metric, alike, f"{where}.metric", f"metric of the protocol {protocol} is called")
     require_known(split, measures.splits, f"{where}.split", "split")
+
+
+def _check_loss_by_count(experiment: Experiment, metric: str, split: str, where: str) -> None:
+    """Refuse a loss by counts of words that no evaluation of the experiment has."""
+    protocol = experiment.training.protocol if experiment.training else "none"
+    tests = PROTOCOLS[protocol].losses_by_count if protocol in PROTOCOLS else ()
+    if not tests:
+        raise UserError(f"{where}.metric: the protocol {protocol} has no losses of single words; name another metric")
+    require_known(metric, [loss_metric(*of) for of in product(SIDES, BANDS)], f"{where}.metric", "loss by count")
+    require_known(split, [*tests, *(["tests"] if len(tests) > 1 else [])], f"{where}.split", "split")
 
 
 def _check_sides(claim: Claim, where: str) -> None:

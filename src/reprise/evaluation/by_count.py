@@ -5,10 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from torch import Tensor
 
-LEAST = (0, 1, 10, 100, 1000, 10_000)
-"""Where the bands of counts begin."""
-SIDES = ("read", "predicted")
-"""Whose count decides: the last word that was read, or the word that was predicted."""
+from reprise.records.evaluation import LEAST, SIDES
 
 
 def losses_by_count(

@@ -1,7 +1,8 @@
 """Gathers the run records of a tier: only those of the current configuration, every one of them checked.
 
 metrics.csv     a row a metric; a replica that diverged has one row without a value; `n` is how many things
-                the value is a mean over, and `counted` says of means over tokens which these are
+                the value is a mean over, and `counted` says of means over tokens which these are; the rows of
+                losses by the counts of words come from evaluations, with their device and seconds
 curves.csv.gz   the same keys plus axis and x; a row a point
 samples.jsonl   a line a text that a model wrote
 metrics.json    {paper: {experiment: {split.metric: {mean, std, n}}}}, for `dvc metrics`; of perplexities the
@@ -22,9 +23,10 @@ from reprise.catalogue.datasets import find_preparation
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.wording import fill_in
 from reprise.config.project import Project
-from reprise.evidence.numbers import numbers_of
+from reprise.evidence.numbers import loss_rows, numbers_of
 from reprise.evidence.statistics import mean, spread
 from reprise.files import as_csv_text, json_text, write_atomically
+from reprise.records.evaluation import SINGLE_BANDS, evaluations_of
 from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
 from reprise.units import INFINITE, is_ratio_scale
@@ -52,12 +54,14 @@ def collect(
 
     `counted` says of an experiment which tokens count (`counted_by`).
 
-    A record that is missing is left out: what stands on it is shown as not run. One that is damaged, altered or of
-    another configuration under the current one's name is a `UserError`, and nothing is written.
+    A record, of a run or an evaluation, that is missing is left out: what stands on it is shown as not run. One that
+    is damaged, altered or of another configuration under the current one's name is a `UserError`, and nothing is
+    written.
     """
     experiments = list(experiments)
     records = [(experiment, record) for experiment in experiments for record in records_of(experiment, root)]
     rows = [row for experiment, record in records for row in _metric_rows(experiment, record, counted)]
+    rows += [row for one in experiments for row in _evaluation_rows(one, evaluations_of(one, root), counted)]
     curves = (row for experiment, record in records for row in _curve_rows(experiment, record))
     samples = [{**_keys(e, r), **sample} for e, r in records for sample in r["samples"]]
     lines = [json.dumps(s, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n" for s in samples]
@@ -111,6 +115,17 @@ def _metric_rows(
     for row in list(numbers_of(record)) or [{}]:
         over_tokens = is_over_tokens(row.get("metric", ""), row.get("unit", ""))
         yield keys | row | {"counted": tokens if over_tokens else ""}
+
+
+def _evaluation_rows(
+    experiment: Resolved, evaluations: Iterable[dict[str, Any]], counted: Callable[[Resolved], str]
+) -> Iterator[dict[str, Any]]:
+    """Yield a row a band of counts: what evaluations measure besides the records."""
+    for evaluation in evaluations:
+        replica = {"seed": evaluation["replica"], "fold": None, "parameters": None, "status": "finished"}
+        keys = _keys(experiment, evaluation | replica)
+        for row in loss_rows(evaluation, SINGLE_BANDS):
+            yield keys | row | {"counted": counted(experiment)}
 
 
 def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -202,7 +202,7 @@ class Reason(Typed):
 class Listed(Typed):
     """Experiments by their titles: absent ones, those that show no SD, the place of an optimum in each sweep."""
 
-    kind: Literal["not-at-tier", "not-trained", "not-run", "unknown", "lowest", "best"]
+    kind: Literal["not-at-tier", "not-trained", "not-evaluated", "not-run", "unknown", "lowest", "best"]
     titles: tuple[str, ...]
 
 

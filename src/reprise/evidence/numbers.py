@@ -5,12 +5,14 @@ BLEU is sacrebleu's, of the translations that a record holds. Training needs no 
 which version.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 from reprise.evaluation.bleu_counts import ORDER
 from reprise.evaluation.text_measures import whole_words
+from reprise.records.evaluation import BANDS, LEAST, SIDES, loss_metric
 from reprise.units import derived
 
 TRANSLATIONS = "translations"
@@ -35,6 +37,26 @@ def numbers_of(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield from letter_rows(record)
     yield from bleu_rows(record)
     yield from word_length_rows(record)
+
+
+TESTS = "tests"
+"""The split of several test texts together, every word counting the same."""
+
+
+def loss_rows(evaluation: Mapping[str, Any], bands: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the mean losses of an evaluation record by counts of words, of bands named as in `BANDS`; n counts words.
+
+    Of every test text, and of all of them together where there are several; no row of a band without a word.
+    """
+    entries = evaluation["losses_by_count"]
+    splits = list(dict.fromkeys(entry["split"] for entry in entries))
+    together = {split: [split] for split in splits} | ({TESTS: splits} if len(splits) > 1 else {})
+    for split, side, band in product(together, SIDES, bands):
+        within = {LEAST[number] for number in BANDS[band]}
+        chosen = [e for e in entries if e["split"] in together[split] and e["side"] == side and e["least"] in within]
+        if n := sum(entry["n"] for entry in chosen):
+            value = sum(entry["value"] * entry["n"] for entry in chosen) / n
+            yield {"split": split, "metric": loss_metric(side, band), "value": value, "unit": "nats/token", "n": n}
 
 
 FIFTHS = ("first-fifth", "last-fifth")

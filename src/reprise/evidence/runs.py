@@ -14,11 +14,12 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.project import Project
 from reprise.config.schema import Experiment, Paper, Reported
 from reprise.data.text.character_lines import VALIDATION
-from reprise.evidence.numbers import different_translations, numbers_of
+from reprise.evidence.numbers import different_translations, loss_rows, numbers_of
 from reprise.evidence.statistics import mean
+from reprise.records.evaluation import BANDS, evaluations_of
 from reprise.records.record import records_of
 from reprise.records.resolved import Resolved
-from reprise.units import convert, is_ratio_scale
+from reprise.units import convert, derived, is_ratio_scale
 
 T = TypeVar("T")
 Quantity = tuple[str, str]
@@ -107,7 +108,8 @@ class Runs:
     """An experiment or variant in one tier, and the replicas of it that are there.
 
     `unavailable`: why its data cannot be had, "" where they can. `digits`: the place of the last digit that the paper
-    prints, 0.01 of 1.23, by quantity.
+    prints, 0.01 of 1.23, by quantity. `evaluations`: the same replicas as their kept weights were measured, of those
+    that were; `evaluated`: whether they stand in the place of `replicas`.
     """
 
     name: str
@@ -117,6 +119,13 @@ class Runs:
     replicas: list[Replica] = field(default_factory=list)
     unavailable: str = ""
     digits: Mapping[Quantity, float] = field(default_factory=dict)
+    evaluations: list[Replica] = field(default_factory=list)
+    evaluated: bool = False
+
+    def by_evaluations(self) -> Runs:
+        """Return the experiment with its evaluations in the place of its records; diverged replicas stay lost."""
+        lost = [replica for replica in self.replicas if not replica.ended] if self.evaluations else []
+        return replace(self, replicas=[*self.evaluations, *lost], evaluated=True)
 
     @property
     def finished(self) -> list[Replica]:
@@ -252,6 +261,10 @@ class Table:
         """With variants in the place of experiments."""
         return replace(self, runs={**self.runs, **variants}, everyone=self.everyone or list(self.runs.values()))
 
+    def by_evaluations(self) -> Table:
+        """Return the same experiments as their evaluations measured them."""
+        return Table({name: of.by_evaluations() for name, of in self.runs.items()})
+
     def members(self, families: Set[tuple[str, ...] | None]) -> list[Runs]:
         """List all experiments and variants of these families."""
         everyone = self.everyone or self.runs.values()
@@ -296,9 +309,14 @@ def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved])
     }
     for resolved in experiments:
         replicas = [_replica(record, points) for record in records_of(resolved, project.root)]
+        evaluations = [evaluated_replica(evaluation) for evaluation in evaluations_of(resolved, project.root)]
         unavailable = "" if resolved.is_check else away.get(resolved.config["data"]["dataset"], "")
         runs[resolved.experiment] = replace(
-            runs[resolved.experiment], resolved=resolved, replicas=replicas, unavailable=unavailable
+            runs[resolved.experiment],
+            resolved=resolved,
+            replicas=replicas,
+            unavailable=unavailable,
+            evaluations=evaluations,
         )
     return runs
 
@@ -358,6 +376,16 @@ def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
     made = Made(run["engine"], run["device"], run["wall_seconds"], record["parameters"], run.get("code"))
     curves = [Curve(c["metric"], c["split"], c["axis"], c["unit"], c["x"], c["y"]) for c in record["curves"]]
     return Replica(record["replica"], record["fold"], finished, *of, best, rise, made, curves, record["samples"], ended)
+
+
+def evaluated_replica(evaluation: Mapping[str, Any]) -> Replica:
+    """Return what an evaluation record says of a replica: what was measured again, and losses by counts of words."""
+    measured = (row for metric in evaluation["metrics"] for row in (metric, *derived(metric, evaluation["metrics"])))
+    rows = [*measured, *loss_rows(evaluation, BANDS)]
+    of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
+    run = evaluation["run"]
+    made = Made(run["engine"], run["device"], run["wall_seconds"], None, run.get("code"))
+    return Replica(evaluation["replica"], None, True, *of, made=made)
 
 
 def largest_rise(losses: Sequence[float]) -> float | None:

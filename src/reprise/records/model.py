@@ -1,4 +1,4 @@
-"""The pydantic model of a run record, by which everything that reads records checks them.
+"""The pydantic models of run records and evaluation records, by which everything that reads records checks them.
 
 Training writes records without it (`reprise.records.record`), since it has to run where pydantic is not installed.
 """
@@ -21,6 +21,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from reprise.errors import UserError
+from reprise.records import evaluation
 from reprise.records.record import REMEDY
 
 Engine = Literal["reference", "fused", "grouped", "stacked"]
@@ -37,6 +38,7 @@ ExperimentId = Annotated[str, StringConstraints(pattern=f"^{_ID}(@[a-z0-9-]+=[a-
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$")]
 """A text that a terminal prints as it stands."""
 Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+ConfigHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
 CommitHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{40}([0-9a-f]{24})?$")]
 
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
@@ -170,7 +172,7 @@ class RunRecord(TypedDict):
     seed: Count
     fold: Count | Line | None
     config: dict[str, Any]
-    config_hash: Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
+    config_hash: ConfigHash
     status: Literal["finished", "diverged"]
     diverged: dict[Line, Any] | None
     parameters: Count | None
@@ -196,6 +198,62 @@ def _consistent(record: RunRecord) -> RunRecord:
 RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(Annotated[RunRecord, AfterValidator(_consistent)])
 
 
+class Weights(TypedDict):
+    """The file of weights that was evaluated: its checksum, its size, and the epoch or step that it is of."""
+
+    __pydantic_config__ = _STRICT
+    sha256: Sha256
+    mib: Seconds
+    at: dict[Line, Count]
+
+
+class Measured(Metric):
+    """A number of a split that the readable model measured, and what the training's record says.
+
+    `relative_difference`: measured minus recorded, as a share of the recorded; None where that is 0 or missing.
+    """
+
+    __pydantic_config__ = _STRICT
+    recorded: float | None
+    relative_difference: float | None
+
+
+class LossByCount(TypedDict):
+    """The mean loss of the words of a split whose count in training lies in one band."""
+
+    __pydantic_config__ = _STRICT
+    split: Line
+    side: Literal["read", "predicted"]
+    least: Literal[evaluation.LEAST]
+    n: Size
+    value: float
+
+
+class EvaluationRecord(TypedDict):
+    """What the readable model measured of one replica's weights.
+
+    `record_sha256` and `trained` are those of the training's run record, None where it was not at hand.
+    """
+
+    __pydantic_config__ = _STRICT
+    schema: Literal[1]
+    paper: PaperId
+    experiment: ExperimentId
+    replica: Count
+    config_hash: ConfigHash
+    weights: Weights
+    corpus_sha256: Sha256 | None
+    record_sha256: Sha256 | None
+    metrics: Annotated[list[Measured], _once("metric", "split")]
+    losses_by_count: Annotated[list[LossByCount], _once("split", "side", "least")]
+    result_sha256: Sha256
+    trained: Run | None
+    run: Run
+
+
+EVALUATION_RECORD: TypeAdapter[EvaluationRecord] = TypeAdapter(EvaluationRecord)
+
+
 def check_record(record: dict[str, Any], name: Path | str) -> RunRecord:
     """Check every value of a record by the model.
 
@@ -209,10 +267,19 @@ def check_record(record: dict[str, Any], name: Path | str) -> RunRecord:
     Raises:
         UserError: The line names the first key that holds what training never writes.
     """
+    return _checked(RUN_RECORD, record, name, REMEDY)
+
+
+def check_evaluation(record: dict[str, Any], name: Path | str) -> EvaluationRecord:
+    """Check every value of an evaluation record by the model. See `check_record`."""
+    return _checked(EVALUATION_RECORD, record, name, evaluation.REMEDY)
+
+
+def _checked(model: TypeAdapter[Any], record: dict[str, Any], name: Path | str, remedy: str) -> Any:
     try:
-        RUN_RECORD.validate_python(record)
+        model.validate_python(record)
     except ValidationError as error:
-        raise UserError(f"{name}: key {_mistake(error, record)}; {REMEDY}") from None
+        raise UserError(f"{name}: key {_mistake(error, record)}; {remedy}") from None
     return record
 
 

@@ -3,17 +3,15 @@
 Records are read where torch is not installed, so nothing here imports it.
 """
 
-import hashlib
-import json
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
-from reprise.files import canonical_json, dead_link, describe_dead_link, entry_exists, read_whole, write_json
+from reprise.files import entry_exists, write_json
+from reprise.records.content import decode_content, digest_of, read_content, require_owner
 from reprise.records.resolved import Resolved, hash_of
 
 SCHEMA = 1
@@ -31,7 +29,6 @@ RESULT_KEYS = (
 )
 RESULT_KEYS += ("parameters", "metrics", "curves", "samples")
 """Keys that must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 REMEDY = "`git checkout` it if it is committed, else remove it, and run the pipeline again"
 
 
@@ -102,7 +99,7 @@ def _not_finite(outcome: Outcome) -> dict[str, Any] | None:
 
 def result_digest(record: dict[str, Any]) -> str:
     """Compute SHA-256 over the result part of a record: equal where two trainings gave the same numbers."""
-    return hashlib.sha256(canonical_json({k: record[k] for k in RESULT_KEYS}).encode()).hexdigest()
+    return digest_of(record, RESULT_KEYS)
 
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
@@ -151,16 +148,8 @@ def load_record(path: Path, expected: Resolved | None = None, replica: int | Non
         UserError: There is no such file, or `decode_record` refuses it.
         OSError: The file cannot be read, which is no damage.
     """
-    try:
-        return decode_record(read_whole(path), path, expected, replica)
-    except OSError as error:
-        if link := dead_link(path):
-            raise UserError(f"{path}: no such record: {describe_dead_link(link)}") from None
-        if isinstance(error, FileNotFoundError):
-            raise UserError(f"{path}: no such record; run the pipeline to train it") from None
-        if isinstance(error, IsADirectoryError):
-            raise UserError(f"{path}: a folder, not a run record; move it away and run the pipeline again") from None
-        raise
+    content = read_content(path, "run record", "run the pipeline to train it", "and run the pipeline again")
+    return decode_record(content, path, expected, replica)
 
 
 def decode_record(
@@ -172,38 +161,8 @@ def decode_record(
         UserError: The record is truncated or altered, says a key twice, or is of another configuration or replica. The
             line begins with `name`, which says where the content comes from, and ends with the remedy.
     """
-    try:
-        # The digest refuses what is no number, but `run` lies outside it.
-        record = json.loads(content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=int)  # a ValueError
-        # Half of a pair of surrogates is a text in JSON, and in no file.
-        if _SURROGATE.search(content):
-            json.dumps(record, ensure_ascii=False).encode()
-        stated, digest = record["result_sha256"], result_digest(record)
-        config_hash = hash_of(record["config"])
-    except _Twice as error:
-        raise UserError(f"{name}: key {str(error)!r} stands twice; {REMEDY}") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise UserError(f"{name}: not a whole run record; {REMEDY}") from None
-    if stated != digest:
-        raise UserError(f"{name}: key result_sha256 does not fit the content, which was altered; {REMEDY}")
-    if config_hash != record["config_hash"]:
+    record = decode_content(content, name, RESULT_KEYS, "run record", REMEDY)
+    if hash_of(record["config"]) != record["config_hash"]:
         raise UserError(f"{name}: key config_hash is not the hash of the key config; {REMEDY}")
-    of = f"{record['paper']}/{record['experiment']} with {config_hash}"
-    if expected and of != (wanted := f"{expected.id} with {expected.config_hash}"):
-        raise UserError(f"{name}: key config_hash: the record is of {of}, not of {wanted}; {REMEDY}")
-    # A copy under another replica's name would count as one more replica.
-    if replica not in (None, number := record["replica"]):
-        raise UserError(f"{name}: key replica: the record is of replica {number}, not of {replica}; {REMEDY}")
+    require_owner(record, name, expected, replica, REMEDY)
     return record
-
-
-class _Twice(Exception):
-    """A key that stands twice in one object: a reader sees the first, a program the last."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _Twice(next(key for key in keys if keys.count(key) > 1))
-    return content

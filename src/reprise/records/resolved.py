@@ -102,6 +102,17 @@ class Resolved:
             return record.parents[len(usual) - 1] / self.weights_path(replica)
         return record.with_suffix(".safetensors")
 
+    def record_file(self, replica: int, weights: Path) -> Path:
+        """Say where the record of a replica lies whose weights are at `weights`: the way back of `weights_file`."""
+        usual = Path(self.weights_path(replica)).parts
+        if weights.parts[-len(usual) :] == usual:
+            return weights.parents[len(usual) - 1] / self.record_path(replica)
+        return weights.with_suffix(".json")
+
+    def evaluation_path(self, replica: int) -> str:
+        """Return where the evaluation record of a replica is written."""
+        return f"results/{self.tier}/evaluations/{self.id}/{replica}-{self.config_hash}.json"
+
     def keeps_weights(self, replica: int) -> bool:
         """Return whether a replica's weights are kept: as it is set, else the first one's, but in the quick tier."""
         keep = self.weights or ("none" if self.tier == "quick" else "first")

@@ -53,13 +53,14 @@ def describe(resolved: Resolved, replica: int, vocabulary: str | None, at: Mappi
 
 
 def load_weights(
-    path: Path, resolved: Resolved, model: nn.Module, vocabulary: str | None
+    path: Path, resolved: Resolved, replica: int, model: nn.Module, vocabulary: str | None
 ) -> tuple[dict[str, int], str]:
     """Read weights into the readable model.
 
     Args:
         path: The file.
         resolved: The experiment whose weights they must be, with the configuration of today.
+        replica: The replica whose weights they must be.
         model: The readable model, which takes the parameters.
         vocabulary: The SHA-256 of the vocabulary that the corpus has.
 
@@ -78,7 +79,7 @@ def load_weights(
         with safe_open(path, framework="pt", device="cpu") as file:
             about = json.loads((file.metadata() or {})[_KEY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        stated = {key: about[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256")}
+        stated = {key: about[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "replica")}
         at = {str(unit): int(count) for unit, count in about["at"].items()}
     except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError, OSError):
         raise UserError(f"{path}: not a whole file of Reprise's weights; {remedy}") from None
@@ -86,6 +87,8 @@ def load_weights(
     for key, value in (wanted | {"vocabulary_sha256": vocabulary}).items():
         if stated[key] != value:
             raise UserError(f"{path}: key {key}: {stated[key]!r}, not {value!r}; name the weights of this experiment")
+    if stated["replica"] != replica:  # whose fold, or whose seed, would be another
+        raise UserError(f"{path}: key replica: {stated['replica']!r}, not {replica}; name the replica with --replica")
     own = model.state_dict()
     if {n: value.shape for n, value in tensors.items()} != {n: value.shape for n, value in own.items()}:
         raise UserError(f"{path}: other parameters than the model {resolved.config['model']['name']} has; {remedy}")

@@ -119,3 +119,71 @@ def test_samples_repeat_by_their_seed_and_bad_options_are_one_line(here, capsys)
     for option in (*bad, ("--prompt", "no-such-word")):
         status, _, err = run(capsys, "sample", NAME, *option)
         assert (status, err.count("\n"), option[0] in err) == (EXIT_USAGE, 1, True)
+
+
+def test_an_evaluation_is_saved_beside_its_record_and_read_again(here, capsys):
+    from reprise.records.evaluation import read_evaluation
+
+    path, weights = here
+    one, record = resolved()[NAME], json.loads(path.read_text("utf-8"))
+    saved = Path(one.evaluation_path(0))
+    assert run(capsys, "evaluate", NAME)[0] == 0
+    assert not saved.exists()
+    status, out, err = run(capsys, "evaluate", NAME, "--save")
+    assert (status, err, str(saved) in out) == (0, "", True)
+    evaluation = read_evaluation(saved, one, 0)
+    assert evaluation["weights"]["sha256"] == record["run"]["weights_sha256"]
+    assert evaluation["record_sha256"] == record["result_sha256"]
+    assert evaluation["trained"] == record["run"]
+    measured = {(m["metric"], m["split"]): m for m in evaluation["metrics"]}
+    for entry in (m for m in record["metrics"] if m["metric"] == "cross_entropy" and m["split"] != "train"):
+        again = measured["cross_entropy", entry["split"]]
+        assert (again["recorded"], again["n"], again["unit"]) == (entry["value"], entry["n"], entry["unit"])
+        assert again["value"] == pytest.approx(entry["value"], rel=1e-6)
+        assert again["relative_difference"] == pytest.approx(again["value"] / entry["value"] - 1, abs=1e-12)
+    test = measured["cross_entropy", "test"]
+    for side in ("read", "predicted"):
+        bands = [e for e in evaluation["losses_by_count"] if (e["split"], e["side"]) == ("test", side)]
+        assert sum(e["n"] for e in bands) == test["n"]
+        assert sum(e["n"] * e["value"] for e in bands) / test["n"] == pytest.approx(test["value"], rel=1e-6)
+    before = saved.read_bytes()
+    assert run(capsys, "evaluate", NAME, "--save")[0] == 0
+    again = json.loads(saved.read_bytes())
+    assert again["result_sha256"] == json.loads(before)["result_sha256"]
+
+
+def test_weights_of_another_place_go_with_the_record_that_was_left_with_them(here, capsys):
+    path, weights = here
+    again, kept = Path("again.json"), Path("again.safetensors")
+    shutil.move(weights, kept)
+    shutil.copy(path, again)
+    path.unlink()
+    saved = Path(resolved()[NAME].evaluation_path(0))
+    assert run(capsys, "evaluate", NAME, "--weights", str(kept), "--save")[0] == 0
+    assert json.loads(saved.read_bytes())["record_sha256"] == json.loads(again.read_bytes())["result_sha256"]
+    again.rename("elsewhere.json")
+    assert run(capsys, "evaluate", NAME, "--weights", str(kept), "--save")[0] == 0
+    assert json.loads(saved.read_bytes())["record_sha256"] is None
+    assert run(capsys, "evaluate", NAME, "--weights", str(kept), "--record", "elsewhere.json", "--save")[0] == 0
+    assert json.loads(saved.read_bytes())["record_sha256"]
+
+
+def test_what_no_evaluation_record_holds_is_refused_and_nothing_is_written(here, capsys):
+    from reprise.records.record import load_record, result_digest, write_record
+
+    path, weights = here
+    saved = Path(resolved()[NAME].evaluation_path(0))
+    (here[0].parent / "own.txt").write_text("a\n", "utf-8")
+    asked = (["--text", "own.txt"], ["--by-count", "test"], ["--record", "no-such.json"], ["--replica", "1"])
+    for options in (*asked, ["--replica", "1", "--weights", str(weights)]):
+        status, _, err = run(capsys, "evaluate", NAME, "--save", *options)
+        assert (status, err.count("\n")) == (EXIT_USAGE, 1)
+    record = load_record(path)
+    write_record(path, {**record, "run": {**record["run"], "weights_sha256": "0" * 64}})
+    status, _, err = run(capsys, "evaluate", NAME, "--save")
+    assert (status, err.count("\n"), "--record" in err) == (EXIT_USAGE, 1, True)
+    (entry,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
+    entry["value"] *= 1 + 1e-4
+    write_record(path, {**record, "result_sha256": result_digest(record)})
+    assert run(capsys, "evaluate", NAME, "--save")[0] == EXIT_FAILED
+    assert not saved.exists()

@@ -37,7 +37,7 @@ def digest(path):
 
 def loaded(resolved, path):
     training = build_training(resolved, 0, Path(resolved.corpus) if resolved.corpus else None, "reference")
-    load_weights(path, resolved, training.model, training.vocabulary_sha256)
+    load_weights(path, resolved, 0, training.model, training.vocabulary_sha256)
     training.take_parameters(training.model.state_dict())
     return training
 
@@ -158,7 +158,7 @@ def test_a_file_that_is_not_the_replicas_weights_is_one_line(small, kind, tmp_pa
     run_jobs(jobs_of([resolved], tmp_path))
     path, other = kept(resolved, tmp_path), experiment(small, "recall")
     training = build_training(resolved, 0, Path(resolved.corpus), "reference")
-    load_weights(path, resolved, training.model, training.vocabulary_sha256)
+    load_weights(path, resolved, 0, training.model, training.vocabulary_sha256)
     if kind == "renamed":
         run_jobs(jobs_of([other], tmp_path))
         HOSTILE[kind](path, kept(other, tmp_path))
@@ -166,7 +166,7 @@ def test_a_file_that_is_not_the_replicas_weights_is_one_line(small, kind, tmp_pa
         HOSTILE[kind](path, training.learnt())
     before = training.learnt()
     with pytest.raises(UserError) as caught:
-        load_weights(path, resolved, training.model, training.vocabulary_sha256)
+        load_weights(path, resolved, 0, training.model, training.vocabulary_sha256)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
     assert all(value.equal(before[name]) for name, value in training.learnt().items())

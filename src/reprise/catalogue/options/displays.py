@@ -45,6 +45,13 @@ class Assumptions(Options):
     """"<metric> <split>" of the numbers, by commas"""
 
 
+class LossByCount(Options):
+    """Losses by the counts of words in training, from evaluation records."""
+
+    name: Literal["shared.loss_by_count"]
+    split: str = "test"
+
+
 class UnitAudit(Options):
     """Printed numbers read as bits and as nats."""
 
@@ -87,7 +94,7 @@ class NoOptions(Options):
 
 DISPLAY_OPTIONS = {
     "figures": by_name(Curves, TrainingCurves, LadderFigure),
-    "tables": by_name(Convergence, Assumptions, UnitAudit, Predictions, LanguageModels, Controls),
+    "tables": by_name(Convergence, Assumptions, LossByCount, UnitAudit, Predictions, LanguageModels, Controls),
 }
 """Kind -> "<folder>.<function>" -> its options."""
 

@@ -77,8 +77,9 @@ def _undecidable(claim: Claim, table: Table, needed: list[str], absent: list[str
 
 
 def _absence(absent: list[Runs]) -> tuple[Listed, ...]:
-    titles: dict[str, list[str]] = {"not-at-tier": [], "not-trained": [], "not-run": []}
+    titles: dict[str, list[str]] = {"not-at-tier": [], "not-trained": [], "not-evaluated": [], "not-run": []}
     for runs in absent:
-        waits = runs.resolved and ("not-trained" if trains(runs.resolved) else "not-run")
+        to_train = "not-evaluated" if runs.evaluated else "not-trained"
+        waits = runs.resolved and (to_train if trains(runs.resolved) else "not-run")
         titles[waits or "not-at-tier"].append(runs.title)
     return tuple(Listed(kind=kind, titles=tuple(some)) for kind, some in titles.items() if some)

@@ -55,6 +55,8 @@ _METRICS = {
 _LONGEST = {"clipped": "longest step with clipping", "plain": "longest step without clipping"}
 _JACOBIAN = {"start": "before training", "end": "after training"}
 _AGREEING = re.compile(r"agreement/(?P<feature>[^/]+)/(?P<kind>[^/]+)/(?P<span>.+)")
+_BY_COUNT = re.compile(r"loss_by_count/(?P<side>[^/]+)/(?P<band>[0-9-]+)")
+_SIDES = {"read": "after words", "predicted": "on words"}
 _ORDER = re.compile(r"(?P<metric>.+)_order_(?P<n>\d+)")
 _STORED = re.compile(r"stored_order_(?P<n>\d+)(_halved_(?P<times>\d+)_times)?")
 _MARK = re.compile(r"cross_entropy_mark_(?P<mark>\d+)")
@@ -78,9 +80,27 @@ def name_of(metric: str, split: str) -> str:
     "<metric>@<step>" is a point of a curve, "<metric>@epoch=<epoch>" one on another axis than the step's.
     """
     metric, _, place = metric.partition("@")
-    name = _name(metric, split)
+    name = _loss_by_count(metric, split) or _name(metric, split)
     axis, _, x = place.rpartition("=")
     return f"{name} at {axis or 'step'} {float(x):,.12g}" if place else name
+
+
+def _loss_by_count(metric: str, split: str) -> str:
+    """Write "test loss after words with under 100 occurrences in training"; "" of another metric."""
+    match = _BY_COUNT.fullmatch(metric)
+    if not match:
+        return ""
+    return f"{split_words(split)} loss {_SIDES[match['side']]} with {band_words(match['band'])} occurrences in training"
+
+
+def band_words(band: str) -> str:
+    """Write a band of counts in words: "0", "1 to 9", "under 100" of "0-99", "at least 1,000" of "1000-"."""
+    least, dash, most = band.partition("-")
+    if not dash:
+        return f"{int(least):,}"
+    if not most:
+        return f"at least {int(least):,}"
+    return f"under {int(most) + 1:,}" if least == "0" else f"{int(least):,} to {int(most):,}"
 
 
 def _name(metric: str, split: str) -> str:

@@ -159,8 +159,12 @@ def compared_cell(one: AnyComparison) -> str:
             return f"{_metric(one.terms[0])}, curvature: {one.terms[0].title} → {one.terms[-1].title}"
         case Gap():
             half = len(one.terms) // 2
-            first, second = (_titles(part) for part in (one.terms[:half], one.terms[half:]))
-            return f"{_metric(one.terms[0])}, difference of: ({first}) and ({second})"
+            halves = one.terms[:half], one.terms[half:]
+            first, second = map(_titles, halves)
+            metrics = [list(dict.fromkeys(map(_metric, half))) for half in halves]
+            if first == second and list(map(len, metrics)) == [1, 1] and metrics[0] != metrics[1]:
+                return f"{first}, difference of: ({metrics[0][0]}) and ({metrics[1][0]})"
+            return f"{metrics[0][0]}, difference of: ({first}) and ({second})"
         case Difference():
             same = len({term.title for term in one.terms}) == 1
             if same:

@@ -13,13 +13,14 @@ from reprise.evidence import readings
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import terms_of
 from reprise.evidence.decisions import Decision
+from reprise.evidence.losses import losses_by_count
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.resolved import FULL
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, text, values
 from reprise.report.parts import rounding, verdicts, words
 from reprise.report.parts.context import Context
-from reprise.report.parts.names import name_of, plain
+from reprise.report.parts.names import band_words, name_of, plain
 from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant
 from reprise.report.parts.rows import ANSWER_WORDS, HEADS, MARKS, Cells, claim_cells, judged_cells, rows_of
 from reprise.report.parts.spreads import INTERVAL, Measured, measured, noted
@@ -430,6 +431,38 @@ def _model_row(context: Context, name: str) -> dict[str, Any]:
         **picked(status, "diverged", "run", "wanted"),
         "absence": status.absence_of(measurement.mean),
     }
+
+
+_SIDE_WORDS = {"read": "read last", "predicted": "predicted"}
+
+
+def loss_by_count(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
+    """Make a row a side and band of counts: the mean loss of every experiment over its evaluations, and its SD.
+
+    Of two experiments the last column is the second's mean minus the first's.
+    """
+    names = context.cited_by(table_id)
+    experiments = [context.runs[name] for name in names if name in context.runs]
+    rows = list(losses_by_count(experiments, options["split"]))
+    columns = [
+        Column("Word", lambda row: _SIDE_WORDS[row["side"]], words=True),
+        Column("Count in training", lambda row: band_words(row["band"])),
+        Column("Words", lambda row: integer(row["words"])),
+    ]
+    for of in experiments:
+        columns += [cells.number(of.title, f"{of.name}.mean", 4), cells.number("SD", f"{of.name}.std", 4)]
+    if len(experiments) == 2:
+        ends = [f"{of.name}.mean" for of in experiments]
+        for row in rows:
+            row["change"] = None if None in (both := [row[end] for end in ends]) else both[1] - both[0]
+        columns.append(Column("Change", lambda row: cells.signed(row["change"], 4)))
+    waiting = [context.title(name) for name in names if name not in {of.name for of in experiments if of.evaluations}]
+    notes = [f"{of.title}: {plural(len(of.evaluations), 'evaluation')}." for of in experiments if of.evaluations]
+    notes += [f"No evaluation of its weights yet: {'; '.join(waiting)}."] if waiting else []
+    keys = ["side", "band", "words"]
+    keys += [f"{of.name}.{part}" for of in experiments for part in ("mean", "std", "n")]
+    keys += ["change"] if len(experiments) == 2 else []
+    return Table(columns, pd.DataFrame(rows, columns=keys), notes)
 
 
 def _setbacks(context: Context, name: str) -> list[str]:

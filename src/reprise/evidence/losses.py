@@ -1,0 +1,30 @@
+"""Losses by how often words stand in the training text, as evaluation records have them: means over replicas."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+
+from reprise.evidence.runs import Runs
+from reprise.evidence.statistics import mean, spread
+from reprise.records.evaluation import SIDES, SINGLE_BANDS, loss_metric
+
+
+def losses_by_count(experiments: Sequence[Runs], split: str) -> Iterator[dict[str, Any]]:
+    """Yield a row a side and band of counts that has a word.
+
+    Each holds `side`, `band`, `words` (how many there are in the split) and, after the name of every experiment,
+    ".mean", ".std" (None of one replica) and ".n", of its evaluations.
+    """
+    for side, band in product(SIDES, SINGLE_BANDS):
+        quantity = loss_metric(side, band), split
+        having = {of.name: [r for r in of.evaluations if quantity in r.metrics] for of in experiments}
+        words = [r.sizes[quantity] for replicas in having.values() for r in replicas]
+        if not words:
+            continue
+        row: dict[str, Any] = {"side": side, "band": band, "words": max(words)}
+        for name, replicas in having.items():
+            values = [r.metrics[quantity] for r in replicas]
+            varied = spread(values)
+            row[f"{name}.mean"] = mean(values) if values else None
+            row |= {f"{name}.std": varied.deviation if varied else None, f"{name}.n": len(values)}
+        yield row
