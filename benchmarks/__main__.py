@@ -6,7 +6,7 @@ than 5 % of a core are counted but left out of the medians, as long as there are
 
 From the root of the clone: `python -m benchmarks rntn --only h100-k --budget 150`, or `python -m benchmarks table` for
 the committed results, in Markdown. `python -m benchmarks machines` prints how far the same replicas lie apart under two
-releases of torch or on two processors.
+releases of torch or on two processors, `python -m benchmarks evaluations` what measuring trained models again takes.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from reprise.errors import EXIT_FAILED, EXIT_USAGE, Failed, UserError, known
 from reprise.files import describe_os_error, output_file
 
 ROOT = Path(__file__).parents[1]
-TABLE, MACHINES = "table", "machines"
+TABLE, MACHINES, EVALUATIONS = "table", "machines", "evaluations"
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,7 +38,8 @@ class Parser(argparse.ArgumentParser):
 def make_parser() -> Parser:
     """Return the parser of the command line."""
     parser = Parser("python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", metavar="NAME", help=f"one of {', '.join(BENCHES)}, {TABLE} or {MACHINES}")
+    names = ", ".join((*BENCHES, TABLE, MACHINES))
+    parser.add_argument("name", metavar="NAME", help=f"one of {names} or {EVALUATIONS}")
     default = "without FILE: results/bench/[jobs/]<NAME>/<processor>[-<REPRISE_MARCH>].json"
     write = output_file("--json", "bench.json")
     parser.add_argument(
@@ -66,6 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from benchmarks.machines import machines_table
 
             print(machines_table(ROOT), end="")
+        elif options.name == EVALUATIONS:
+            from benchmarks.evaluations import evaluations_table
+
+            print(evaluations_table(ROOT), end="")
         else:
             time_bench(options)
     except UserError as error:

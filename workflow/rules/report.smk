@@ -58,7 +58,7 @@ for paper, entry in PLAN.project.papers.items():
             OUTPUTS.claims,
             map(before_update, OUTPUTS.full_claims),
             records=records,
-        evaluations=evaluations,
+            evaluations=evaluations,
             wording=OUTPUTS.wording,
             reference=OUTPUTS.reference,
             code=OUTPUTS.drawing,

@@ -18,12 +18,17 @@ from reprise.cli.common import (
     spread,
     table,
 )
+from reprise.config.claims import Claim
 from reprise.config.project import Project
+from reprise.config.resolve import resolve_all
 from reprise.config.schema import Paper
 from reprise.errors import UserError
+from reprise.evidence.contrasts import terms_of
 from reprise.evidence.decisions import Decision, read_claims
-from reprise.evidence.runs import load_runs
+from reprise.evidence.losses import losses_by_count
+from reprise.evidence.runs import load_paper, load_runs
 from reprise.evidence.verdicts import JUDGED, NO_DATA
+from reprise.evidence.verdicts.claims import asks_evaluations
 from reprise.records.record import records_of
 from reprise.records.resolved import FULL, Resolved
 from reprise.units import is_ratio_scale
@@ -44,11 +49,38 @@ def show_command(options: argparse.Namespace) -> None:
     elif paper in project.papers and key in project.papers[paper].claims:
         every = {tier: read_claims(project.root, tier).get(paper, {}).get(key) for tier in (FULL, "reduced", "quick")}
         print(claim_text(paper, key, project.papers[paper], every, options.tier))
+        _losses_by_count(project, paper, project.papers[paper].claims[key], options.tier)
     elif options.name in project.papers:
         raise UserError(f"'{options.name}' is a paper; run `reprise list {options.name}`, or name what that lists")
     else:
         claims = [f"{name}/{claim}" for name, content in project.papers.items() for claim in content.claims]
         raise not_in_tier(project.config.tier, "experiment or claim", options.name, [*by_id, *claims])
+
+
+def _losses_by_count(project: Project, paper: str, claim: Claim, tier: str | None) -> None:
+    """Print the losses by counts of words that a claim rests on, of each tier that has evaluations of its models."""
+    if not asks_evaluations(claim):
+        return
+    names = list(dict.fromkeys(term.experiment for term in terms_of(claim)))
+    for at in [tier] if tier else [FULL, "reduced"]:
+        asked = [e for e in resolve_all(project) if (e.tier, e.paper) == (at, paper) and e.experiment in names]
+        runs = load_paper(project, paper, asked)
+        experiments = [runs[name] for name in names]
+        rows = [
+            (row["side"], row["band"], str(row["words"]), *(_mean_and_sd(row, of.name) for of in experiments))
+            for row in losses_by_count(experiments, claim.split)
+        ]
+        if rows:
+            counts = (f"{of.title} (n = {len(of.evaluations)})" for of in experiments)
+            title = f"\nNats per word by its count in training, {claim.split}, tier {at}: mean ± SD"
+            console().print(table(("word", "count", "words", *counts), rows, title=title))
+
+
+def _mean_and_sd(row: Mapping[str, Any], name: str) -> str:
+    centre, deviation = row[f"{name}.mean"], row[f"{name}.std"]
+    if centre is None:
+        return ""
+    return f"{centre:.4f}" if deviation is None else f"{centre:.4f} ± {deviation:.4f}"
 
 
 def _experiment(project: Project, experiment: Resolved) -> None:
