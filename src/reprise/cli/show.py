@@ -23,7 +23,7 @@ from reprise.config.project import Project
 from reprise.config.resolve import resolve_all
 from reprise.config.schema import Paper
 from reprise.errors import UserError
-from reprise.evidence.contrasts import terms_of
+from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.losses import losses_by_count
 from reprise.evidence.runs import load_paper, load_runs
@@ -61,7 +61,7 @@ def _losses_by_count(project: Project, paper: str, claim: Claim, tier: str | Non
     """Print the losses by counts of words that a claim rests on, of each tier that has evaluations of its models."""
     if not asks_evaluations(claim):
         return
-    names = list(dict.fromkeys(term.experiment for term in terms_of(claim)))
+    names = list(dict.fromkeys(term.experiment for term in list_terms(claim)))
     for at in [tier] if tier else [FULL, "reduced"]:
         asked = [e for e in resolve_all(project) if (e.tier, e.paper) == (at, paper) and e.experiment in names]
         runs = load_paper(project, paper, asked)

@@ -73,9 +73,10 @@ class Comparison(Typed):
 class Estimated(Comparison):
     """A combination of means, above 0 on the claim's side, in `unit`; with `scale` "log", of logarithms.
 
-    `interval`: at `level`; None where one replica shows no SD. `toward`: the estimate, margin included. `borrowed`:
-    experiments of one replica, whose SD is that of their family. `doubt`: Bartlett's p that all folds vary alike.
-    `paper`: the paper's combination as printed, in `paper_unit`; `paper_here`: in our unit and on our scale, and
+    `interval`: at `level`; None where one replica shows no SD. `signed_estimate`: the estimate, margin included.
+    `borrowed`: experiments of one replica, whose SD is that of their family. `bartlett_p`: Bartlett's p that all folds
+    vary alike.
+    `paper`: the paper's combination as printed, in `paper_unit`; `paper_converted`: in our unit and on our scale, and
     `paper_band` what it may be by the rounding of the paper's numbers.
     """
 
@@ -86,12 +87,12 @@ class Estimated(Comparison):
     error: float | None
     interval: tuple[float, float] | None
     level: float
-    toward: float
+    signed_estimate: float
     borrowed: tuple[str, ...]
-    doubt: float | None
+    bartlett_p: float | None
     paper: float | None
     paper_unit: str | None
-    paper_here: float | None
+    paper_converted: float | None
     paper_band: tuple[float, float] | None
     size: SizeName | None
     ratio: Ratio | None
@@ -153,7 +154,7 @@ class Ranks(Comparison):
     replicas: tuple[int, int]
     above: int
     medians: tuple[float | None, float | None]
-    toward: float
+    signed_estimate: float
 
 
 class Error(Comparison):
@@ -311,7 +312,7 @@ def weakest(comparisons: list[Any]) -> Any:
     def weakness(one: Comparison) -> tuple[float, float]:
         if isinstance(one, Error):
             return 0.0, one.share
-        return (1.0 if one.p is None else one.p), -getattr(one, "toward", 0.0)
+        return (1.0 if one.p is None else one.p), -getattr(one, "signed_estimate", 0.0)
 
     return max(comparisons, key=weakness, default=None)
 
@@ -355,8 +356,9 @@ class CoPrimary(Judged):
 class Alternative(Typed):
     """The claim under an alternative setting, by its weakest comparison.
 
-    `before`: the answer as chosen on the same comparisons. `flips`: whether the answer changes. `looked_at` of all `of`
-    comparisons were made. `experiments`: those run under it. `same`: whether both compare the same numbers.
+    `before`: the answer as chosen on the same comparisons. `flips`: whether the answer changes. `comparisons_judged`:
+    how many of all `of` comparisons are judged. `experiments`: those run under it. `same`: whether both compare the
+    same numbers.
     """
 
     answer: AnswerName
@@ -365,7 +367,7 @@ class Alternative(Typed):
     notes: tuple[Note, ...]
     before: AnswerName
     flips: bool
-    looked_at: int
+    comparisons_judged: int
     of: int
     experiments: tuple[str, ...]
     same: bool

@@ -21,14 +21,24 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from reprise.evidence.contrasts import Contrast, Statement
+from reprise.evidence.contrasts import Contrast, Hypothesis
 from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.runs import Quantity, Runs, Table
-from reprise.evidence.statistics import Estimate, Spread, bartlett, combine, mean, over_folds, pool, residuals, spread
+from reprise.evidence.statistics import (
+    Estimate,
+    VarianceEstimate,
+    bartlett_p,
+    combine,
+    estimate_over_folds,
+    estimate_residual_variances,
+    mean,
+    pool,
+    spread,
+)
 
 
 @dataclass(frozen=True)
-class Measured:
+class ContrastEstimate:
     """The estimate of a contrast.
 
     Attributes:
@@ -36,82 +46,86 @@ class Measured:
         counts: The finished replicas of each experiment.
         borrowed: The experiments with one replica, whose variance is that of their family.
         variances: The variance of one replica of each experiment, squared weights included.
-        ratio: n_test / n_train of folds; 0 of seeds.
+        fold_ratio: n_test / n_train of folds; 0 of seeds.
         method: "seeds", "folds" or "exact".
-        unknown: The experiments without a known variance, where the estimate has no error for want of it.
-        doubt: The p value of Bartlett's test that the folds of a family vary alike.
+        without_sd: The experiments without a known variance, where the estimate has no error for want of it.
+        bartlett_p: The p value of Bartlett's test that the folds of a family vary alike.
     """
 
     estimate: Estimate
     counts: dict[str, int]
     borrowed: tuple[str, ...] = ()
     variances: tuple[float, ...] = ()
-    ratio: float = 0.0
+    fold_ratio: float = 0.0
     method: str = "seeds"
-    unknown: tuple[str, ...] = ()
-    doubt: float | None = None
+    without_sd: tuple[str, ...] = ()
+    bartlett_p: float | None = None
 
 
 @dataclass(frozen=True)
-class Compared:
+class HypothesisEstimate:
     """The estimates of one comparison, ours and the paper's.
 
     Attributes:
-        statement: The comparison.
-        plain: Our effect.
+        hypothesis: The comparison.
+        effect: Our effect.
         means: The mean of each term; of logarithms the geometric mean.
         tests: The contrasts that decide, margins included.
         paper: The paper's effect as printed.
-        paper_here: The same in our unit and on our scale; None where it cannot be converted.
+        paper_converted: The same in our unit and on our scale; None where it cannot be converted.
         paper_tests: The value of each test at the paper's numbers.
-        band: The range of `paper_here` by the rounding of the paper's numbers.
+        paper_band: The range of `paper_converted` by the rounding of the paper's numbers.
     """
 
-    statement: Statement
-    plain: Measured
+    hypothesis: Hypothesis
+    effect: ContrastEstimate
     means: tuple[float, ...]
-    tests: tuple[Measured, ...]
+    tests: tuple[ContrastEstimate, ...]
     paper: float | None = None
-    paper_here: float | None = None
+    paper_converted: float | None = None
     paper_tests: tuple[float | None, ...] = ()
-    band: tuple[float, float] | None = None
+    paper_band: tuple[float, float] | None = None
 
     @property
-    def test(self) -> Measured:
+    def test(self) -> ContrastEstimate:
         """The deciding test: of two one-sided tests that with the larger p."""
         return max(self.tests, key=lambda test: (test.estimate.p_above(), -test.estimate.value))
 
 
-def compare(statement: Statement, table: Table) -> Compared | None:
+def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstimate | None:
     """Estimate a comparison; None where an experiment has no number for it."""
-    plain, tests = measure(statement.plain, table), tuple(measure(test, table) for test in statement.tests)
-    if plain is None or None in tests:
+    effect, tests = measure(hypothesis.effect, table), tuple(measure(test, table) for test in hypothesis.tests)
+    if effect is None or None in tests:
         return None
-    terms = [term for _, term in statement.plain.weights]
+    terms = [term for _, term in hypothesis.effect.weights]
     numbers = [table.runs[term.experiment].combined([(1.0, term.quantity)]) for term in terms]
-    if plain.method == "folds":
-        numbers = [{fold: values[fold] for fold in _common(numbers)} for values in numbers]
-    return Compared(
-        statement,
-        plain,
-        tuple(mean(values.values(), statement.plain.log) for values in numbers),
+    if effect.method == "folds":
+        numbers = [{fold: values[fold] for fold in _intersect_folds(numbers)} for values in numbers]
+    return HypothesisEstimate(
+        hypothesis,
+        effect,
+        tuple(mean(values.values(), hypothesis.effect.log) for values in numbers),
         tests,
-        _papers(statement.plain, table, printed=True),
-        _papers(statement.plain, table),
-        tuple(_papers(test, table) for test in statement.tests),
-        _band(statement.plain, table),
+        _evaluate_at_paper(hypothesis.effect, table, printed=True),
+        _evaluate_at_paper(hypothesis.effect, table),
+        tuple(_evaluate_at_paper(test, table) for test in hypothesis.tests),
+        _bound_paper_effect(hypothesis.effect, table),
     )
 
 
-def _band(contrast: Contrast, table: Table) -> tuple[float, float] | None:
-    """Return the range of the paper's contrast by the rounding of its numbers; None as of `_papers`."""
+def _bound_paper_effect(contrast: Contrast, table: Table) -> tuple[float, float] | None:
+    """Return the range of the paper's contrast by the rounding of its numbers; None as of `_evaluate_at_paper`."""
     bands = [(w, table.runs[term.experiment].reported_band(term.quantity)) for w, term in contrast.weights]
-    if None in (band for _, band in bands) or (contrast.log and min(band[0] for _, band in bands) <= 0):
+    if None in (paper_band for _, paper_band in bands) or (
+        contrast.log and min(paper_band[0] for _, paper_band in bands) <= 0
+    ):
         return None
-    return contrast.of(band[w < 0] for w, band in bands), contrast.of(band[w > 0] for w, band in bands)
+    return contrast.of(paper_band[w < 0] for w, paper_band in bands), contrast.of(
+        paper_band[w > 0] for w, paper_band in bands
+    )
 
 
-def _papers(contrast: Contrast, table: Table, printed: bool = False) -> float | None:
+def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) -> float | None:
     """Return the contrast of the paper's numbers, in our unit, or as printed and without logarithms.
 
     None where a number is missing or has no logarithm.
@@ -123,54 +137,54 @@ def _papers(contrast: Contrast, table: Table, printed: bool = False) -> float | 
     return replace(contrast, log=contrast.log and not printed).of(reported)
 
 
-def measure(contrast: Contrast, table: Table) -> Measured | None:
+def measure(contrast: Contrast, table: Table) -> ContrastEstimate | None:
     """Estimate a contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
 
     Exact numbers have no error. Where all experiments have folds, these are paired; of their own variance and the
     family's the one with more degrees of freedom counts. Otherwise experiments are independent samples, each with its
     moderated variance.
     """
-    parts, runs = contrast.over_experiments(), table.runs
+    parts, runs = contrast.group_by_experiment(), table.runs
     samples = {name: runs[name].combined(terms, contrast.log) for name, terms in parts.items()}
     if not all(samples.values()):
         return None
     if all(runs[name].counted(quantity for _, quantity in terms) for name, terms in parts.items()):
         value = sum(next(iter(sample.values())) for sample in samples.values()) + contrast.offset
-        return Measured(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
+        return ContrastEstimate(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
     if all(runs[name].by_fold for name in parts):
-        return _over_folds(contrast, table, samples)
-    return _over_seeds(contrast, table, samples)
+        return _estimate_over_folds(contrast, table, samples)
+    return _estimate_over_seeds(contrast, table, samples)
 
 
-def _common(samples: list[dict]) -> list:
+def _intersect_folds(samples: list[dict]) -> list:
     """Return the folds that all samples share."""
     return [fold for fold in samples[0] if all(fold in sample for sample in samples)]
 
 
-def _over_folds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> Measured | None:
-    common = _common(list(samples.values()))
+def _estimate_over_folds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> ContrastEstimate | None:
+    common = _intersect_folds(list(samples.values()))
     if not common:
         return None
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
-    counts, ratio = dict.fromkeys(samples, len(common)), max(table.runs[name].fold_ratio for name in samples)
-    given = Measured(Estimate(mean(values)), counts, ratio=ratio, method="folds")
-    family, doubt = _of_folds(contrast, common, table) or (None, None)
+    counts, fold_ratio = dict.fromkeys(samples, len(common)), max(table.runs[name].fold_ratio for name in samples)
+    given = ContrastEstimate(Estimate(mean(values)), counts, fold_ratio=fold_ratio, method="folds")
+    family, bartlett_p = _pool_fold_variance(contrast, common, table) or (None, None)
     own = spread(values)
     if own is None and family is None:
-        return replace(given, unknown=tuple(samples))
+        return replace(given, without_sd=tuple(samples))
     # The family of one experiment has the degrees of freedom of a member, though it pools all folds: it wins a tie.
-    lent = own is None or (family is not None and (family.freedom, len(samples) == 1) > (own.freedom, False))
+    lent = own is None or (family is not None and (family.df, len(samples) == 1) > (own.df, False))
     variance = family if lent else own
-    estimate = over_folds(mean(values), len(common), ratio, variance)
+    estimate = estimate_over_folds(mean(values), len(common), fold_ratio, variance)
     given = replace(given, estimate=estimate, variances=(variance.variance,))
-    return replace(given, borrowed=tuple(samples), doubt=doubt) if lent else given
+    return replace(given, borrowed=tuple(samples), bartlett_p=bartlett_p) if lent else given
 
 
-def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> Measured:
+def _estimate_over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> ContrastEstimate:
     value = sum(mean(sample.values()) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
     known, priors = {}, {}
-    for name, terms in contrast.over_experiments().items():
+    for name, terms in contrast.group_by_experiment().items():
         # A count has no replica that could differ.
         of = table.runs[name]
         if not terms or of.counted(quantity for _, quantity in terms):
@@ -179,23 +193,23 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
         scale = terms[0][0]
         key = of.family, tuple((weight / scale, quantity) for weight, quantity in terms)
         if key not in priors:
-            work_out = partial(_prior, table, *key, contrast.log)
+            work_out = partial(_fit_family_prior, table, *key, contrast.log)
             priors[key] = table.once((*key, contrast.log), work_out) if table.moderated else None
         own = spread([x / scale for x in samples[name].values()])
         known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
-    if unknown := tuple(name for name, (*_, variance) in known.items() if variance is None):
-        return Measured(Estimate(value), counts, unknown=unknown)
+    if without_sd := tuple(name for name, (*_, variance) in known.items() if variance is None):
+        return ContrastEstimate(Estimate(value), counts, without_sd=without_sd)
     variances = tuple(square * variance.variance for _, square, variance in known.values())
     # Where no experiment has two replicas, the family's variance allows a forecast, but no test.
     if known and all(counts[name] == 1 for name in known):
-        return Measured(Estimate(value), counts, tuple(known), variances, unknown=tuple(known))
+        return ContrastEstimate(Estimate(value), counts, tuple(known), variances, without_sd=tuple(known))
     # Members of a family share its prior, so their degrees of freedom add up to at most those of all its replicas.
     sources = []
     for key, family in priors.items():
         members = [(square / counts[name], variance) for name, (of, square, variance) in known.items() if of == key]
-        together, most = combine(0.0, members), family.pooled if family else math.inf
-        sources.append((1.0, Spread(together.error**2, min(together.freedom, max(most, members[0][1].freedom)))))
-    return Measured(
+        together, most = combine(0.0, members), family.pooled_df if family else math.inf
+        sources.append((1.0, VarianceEstimate(together.error**2, min(together.df, max(most, members[0][1].df)))))
+    return ContrastEstimate(
         combine(value, sources) if sources else Estimate(value, 0.0, 1),
         counts,
         borrowed=tuple(name for name in known if counts[name] == 1),
@@ -203,7 +217,7 @@ def _over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> M
     )
 
 
-def _prior(
+def _fit_family_prior(
     table: Table, family: tuple[str, ...] | None, terms: Collection[tuple[float, Quantity]], log: bool
 ) -> Prior | None:
     """Return the prior for the variance of a weighted sum of metrics, or of their logarithms, from a family."""
@@ -211,7 +225,9 @@ def _prior(
     return prior(tuple(one for sample in samples if (one := spread([*sample.values()]))))
 
 
-def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) -> tuple[Spread, float | None] | None:
+def _pool_fold_variance(
+    contrast: Contrast, folds: Collection[int | str], table: Table
+) -> tuple[VarianceEstimate, float | None] | None:
     """Return the variance of a contrast from fold to fold, pooled over its families, and the p of Bartlett's test.
 
     The experiments have `folds` in common, over which their means are taken. Members are all experiments of the
@@ -220,7 +236,7 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
     member's mean, with the degrees of freedom of one member, since all share their folds. None for other contrasts, for
     a family without such members, and where a number is not positive.
     """
-    weights = {term: weight for term, weight in contrast.merged().items() if weight}
+    weights = {term: weight for term, weight in contrast.merge_terms().items() if weight}
     names = dict.fromkeys(term.experiment for term in weights)
     quantities = list(dict.fromkeys(term.quantity for term in weights))
     if not names or contrast.log or len(names) > 1 < len(quantities):
@@ -229,7 +245,7 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
     losses = [(1.0, quantity) for quantity in quantities]
     key = frozenset(families), tuple(losses)
     fold_logs = table.once(
-        key, lambda: [(r, logs) for r in table.members(families) if len(logs := _logs(r, losses)) > 1]
+        key, lambda: [(r, logs) for r in table.members(families) if len(logs := _log_by_fold(r, losses)) > 1]
     )
     members = [member for member, _ in fold_logs]
     if None in families or {r.family for r in members} != families:
@@ -240,11 +256,13 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
         shares[term] = weight * mean(numbers[fold] for fold in folds)
     if len(names) == 1:
         part = [(share, term.quantity) for term, share in shares.items()]
-        series = [list(_logs(member, part).values()) for member in members]
-        freedom = max(map(len, series)) - 1
+        series = [list(_log_by_fold(member, part).values()) for member in members]
+        df = max(map(len, series)) - 1
         own = [spread(values) for values in series]
-        return Spread(pool(own).variance, freedom), bartlett(own)
-    spreads = table.once((*key, "residuals"), lambda: residuals([numbers for _, numbers in fold_logs]))
+        return VarianceEstimate(pool(own).variance, df), bartlett_p(own)
+    spreads = table.once(
+        (*key, "residuals"), lambda: estimate_residual_variances([numbers for _, numbers in fold_logs])
+    )
     fitted = list(zip(members, spreads, strict=True))
     parts, doubts = [], []
     for task in dict.fromkeys(_task(table.runs[name]) for name in names):
@@ -253,9 +271,9 @@ def _of_folds(contrast: Contrast, folds: Collection[int | str], table: Table) ->
             return None
         square = sum(share**2 for term, share in shares.items() if _task(table.runs[term.experiment]) == task)
         parts.append((square, pool(own)))
-        doubts.append(bartlett(own))
+        doubts.append(bartlett_p(own))
     combined = combine(0.0, parts)
-    return Spread(combined.error**2, combined.freedom), min((p for p in doubts if p is not None), default=None)
+    return VarianceEstimate(combined.error**2, combined.df), min((p for p in doubts if p is not None), default=None)
 
 
 def _task(runs: Runs) -> tuple[str, ...]:
@@ -263,7 +281,7 @@ def _task(runs: Runs) -> tuple[str, ...]:
     return runs.family[1:]
 
 
-def _logs(runs: Runs, terms: Sequence[tuple[float, Quantity]]) -> dict[int | str, float]:
+def _log_by_fold(runs: Runs, terms: Sequence[tuple[float, Quantity]]) -> dict[int | str, float]:
     """Return the sum of weight * log metric of every fold with all of the metrics, each above zero."""
     return {
         r.fold: sum(weight * math.log(r.metrics[quantity]) for weight, quantity in terms)

@@ -14,9 +14,9 @@ from functools import lru_cache
 import numpy as np
 from scipy import optimize, special
 
-from reprise.evidence.statistics import Spread, pool
+from reprise.evidence.statistics import VarianceEstimate, pool
 
-_FREEDOMS = np.geomspace(0.5, 1e4, 40)
+_DF_GRID = np.geomspace(0.5, 1e4, 40)
 """The grid of d0 on which the search begins. Above its last value d0 is infinite; below its first there is no prior."""
 _CLEAR = 1e-3
 """A finite d0 needs a log likelihood higher than that of an infinite d0 by more than this."""
@@ -27,22 +27,22 @@ class Prior:
     """The prior of a family: s0^2, d0, and the degrees of freedom of all members together."""
 
     variance: float
-    freedom: float
-    pooled: float
+    df: float
+    pooled_df: float
 
-    def moderate(self, own: Spread | None) -> Spread:
+    def moderate(self, own: VarianceEstimate | None) -> VarianceEstimate:
         """Return the posterior variance of a member with this sample variance (None: one replica)."""
         if own is None:
-            return Spread(self.variance, min(self.freedom, self.pooled))
-        if math.isinf(self.freedom):
-            return Spread(self.variance, self.pooled)
-        freedom = self.freedom + own.freedom
-        variance = (self.freedom * self.variance + own.freedom * own.variance) / freedom
-        return Spread(variance, min(freedom, max(self.pooled, own.freedom)))
+            return VarianceEstimate(self.variance, min(self.df, self.pooled_df))
+        if math.isinf(self.df):
+            return VarianceEstimate(self.variance, self.pooled_df)
+        df = self.df + own.df
+        variance = (self.df * self.variance + own.df * own.variance) / df
+        return VarianceEstimate(variance, min(df, max(self.pooled_df, own.df)))
 
 
 @lru_cache(maxsize=4096)
-def prior(members: tuple[Spread, ...]) -> Prior | None:
+def prior(members: tuple[VarianceEstimate, ...]) -> Prior | None:
     """Return the prior of a family from the sample variances of its members; None where these have nothing in common.
 
     A variance of 0 has no likelihood and is left out; where most are 0, there is no prior. Where the variances differ
@@ -51,35 +51,35 @@ def prior(members: tuple[Spread, ...]) -> Prior | None:
     varied = [one for one in members if one.variance]
     if not varied or 2 * len(varied) < len(members):
         return None
-    whole = pool(varied)
-    pooled, together = whole.freedom, whole.variance
+    pooled = pool(varied)
+    pooled_df, common_variance = pooled.df, pooled.variance
     if len(varied) < 2:
-        return Prior(together, math.inf, pooled)
-    d = np.array([one.freedom for one in varied], dtype=float)
+        return Prior(common_variance, math.inf, pooled_df)
+    d = np.array([one.df for one in varied], dtype=float)
     s = np.array([one.variance for one in varied])
-    fits = [_scale(s, d, freedom) for freedom in _FREEDOMS]
+    fits = [_fit_scale(s, d, df) for df in _DF_GRID]
     best = max(range(len(fits)), key=lambda i: fits[i][1])
     half = d / 2
     # s / together ~ chi^2(d) / d
-    fixed = half * np.log(half / together) - special.gammaln(half)
-    known = float(np.sum(fixed + (half - 1) * np.log(s) - half * s / together))
+    fixed = half * np.log(half / common_variance) - special.gammaln(half)
+    known = float(np.sum(fixed + (half - 1) * np.log(s) - half * s / common_variance))
     if best == len(fits) - 1 or fits[best][1] <= known + _CLEAR:
-        return Prior(together, math.inf, pooled)
+        return Prior(common_variance, math.inf, pooled_df)
     if best == 0:
         return None
-    low, start, high = np.log(_FREEDOMS[[best - 1, best, best + 1]])
+    low, start, high = np.log(_DF_GRID[[best - 1, best, best + 1]])
 
     def slope(log_freedom: float) -> float:  # of the likelihood, at the likeliest scale, by d0
         d0 = math.exp(log_freedom)
-        odds = d * s / (d0 * _scale(s, d, d0)[0])
+        odds = d * s / (d0 * _fit_scale(s, d, d0)[0])
         gains = special.digamma((d + d0) / 2) - special.digamma(d0 / 2) - d / d0 - np.log1p(odds)
         return float(np.sum(gains + (d + d0) / d0 * odds / (1 + odds)))
 
     d0 = math.exp(optimize.brentq(slope, low, high, xtol=1e-14) if slope(low) > 0 > slope(high) else start)
-    return Prior(_scale(s, d, d0)[0], d0, pooled)
+    return Prior(_fit_scale(s, d, d0)[0], d0, pooled_df)
 
 
-def _scale(s: np.ndarray, d: np.ndarray, d0: float) -> tuple[float, float]:
+def _fit_scale(s: np.ndarray, d: np.ndarray, d0: float) -> tuple[float, float]:
     """Return the most likely s0^2 for this d0 and its log likelihood, with s / s0^2 as F(d, d0)."""
 
     def slope(log_scale: float) -> float:  # a search for the minimum itself would leave it half of its digits

@@ -31,7 +31,7 @@ class Row:
     paper: float
     n: int
     deviation: float | None
-    freedom: float | None
+    df: float | None
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _deviation(term: Term, table: Table) -> tuple[float, float] | None:
     measured = measure(Contrast(((1.0, term),), log=True), table)
     if measured is None or measured.estimate.error is None or not measured.variances or not measured.variances[0]:
         return None
-    return math.sqrt(measured.variances[0]), measured.estimate.freedom
+    return math.sqrt(measured.variances[0]), measured.estimate.df
 
 
 def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: bool) -> Distance:
@@ -159,7 +159,7 @@ def _likelihood(rows: Sequence[Row], shift: float) -> float | None:
 
     scales = [row.deviation * math.sqrt(1 + 1 / row.n) for row in rows]
     logs = [
-        float(stats.t.logpdf((row.ours + shift - row.paper) / scale, row.freedom)) - math.log(scale)
+        float(stats.t.logpdf((row.ours + shift - row.paper) / scale, row.df)) - math.log(scale)
         for row, scale in zip(rows, scales, strict=True)
     ]
     return sum(logs) / len(logs) if logs else None

@@ -52,7 +52,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Made:
+class Provenance:
     """How a run record was made: what is no part of its result."""
 
     engine: str = "reference"
@@ -80,7 +80,7 @@ class Replica:
     sizes: dict[Quantity, int | None] = field(default_factory=dict)
     best: dict[Quantity, float] = field(default_factory=dict)
     rise: float | None = None
-    made: Made = Made()
+    made: Provenance = Provenance()
     curves: Sequence[Curve] = ()
     samples: Sequence[Mapping[str, Any]] = ()
     ended: bool = True
@@ -245,21 +245,21 @@ class Runs:
 class Table:
     """The runs that a claim is judged by, under one reading, by the names of the experiments.
 
-    `everyone`: all experiments and variants, who know how far replicas differ; where none are given, `runs` are all.
+    `all_runs`: all experiments and variants, who know how far replicas differ; where none are given, `runs` are all.
     `covered`: whether the part of a claim that is about these experiments is looked at, which not all are under an
     alternative. `moderated`: whether families lend their experiments a deviation.
     """
 
     runs: Mapping[str, Runs]
-    everyone: Collection[Runs] = ()
+    all_runs: Collection[Runs] = ()
     covered: Callable[[set[str]], bool] = lambda names: True
     moderated: bool = True
-    of_families: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What was worked out of families, by what it is: one for all readings, since `everyone` is the same for them."""
+    family_cache: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was worked out of families, by what it is: one for all readings, since `all_runs` is the same for them."""
 
     def under(self, variants: Mapping[str, Runs]) -> Table:
         """With variants in the place of experiments."""
-        return replace(self, runs={**self.runs, **variants}, everyone=self.everyone or list(self.runs.values()))
+        return replace(self, runs={**self.runs, **variants}, all_runs=self.all_runs or list(self.runs.values()))
 
     def by_evaluations(self) -> Table:
         """Return the same experiments as their evaluations measured them."""
@@ -267,14 +267,14 @@ class Table:
 
     def members(self, families: Set[tuple[str, ...] | None]) -> list[Runs]:
         """List all experiments and variants of these families."""
-        everyone = self.everyone or self.runs.values()
-        return self.once(frozenset(families), lambda: [of for of in everyone if of.family in families])
+        all_runs = self.all_runs or self.runs.values()
+        return self.once(frozenset(families), lambda: [of for of in all_runs if of.family in families])
 
     def once(self, key: Hashable, work_out: Callable[[], T]) -> T:
         """Return what is known of families by its key, worked out at the first call."""
-        if key not in self.of_families:
-            self.of_families[key] = work_out()
-        return self.of_families[key]
+        if key not in self.family_cache:
+            self.family_cache[key] = work_out()
+        return self.family_cache[key]
 
 
 def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Runs]]:
@@ -293,7 +293,7 @@ def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved])
     # What a tier leaves out nobody could run at it either, where its data cannot be had.
     away = {name: dataset.unavailable or "" for name, dataset in project.config.datasets.items()}
     paper = project.papers[paper_id]
-    points, digits = _points(paper), _digits(paper)
+    points, digits = _list_points(paper), _find_last_digits(paper)
     names = [*((name, name, None) for name in paper.experiments), *paper.variants()]
     runs = {
         name: Runs(
@@ -308,7 +308,7 @@ def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved])
         for entry in [paper.experiments[base]]
     }
     for resolved in experiments:
-        replicas = [_replica(record, points) for record in records_of(resolved, project.root)]
+        replicas = [_make_replica(record, points) for record in records_of(resolved, project.root)]
         evaluations = [evaluated_replica(evaluation) for evaluation in evaluations_of(resolved, project.root)]
         unavailable = "" if resolved.is_check else away.get(resolved.config["data"]["dataset"], "")
         runs[resolved.experiment] = replace(
@@ -326,7 +326,7 @@ def name_run(entry: Experiment, alternative: str | None) -> str:
     return f"{entry.title} ({alternative})" if alternative else entry.title
 
 
-def _digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
+def _find_last_digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
     """Return the place of the last printed digit of every reported number, by experiment.
 
     A column has as many decimals in all of its rows, where YAML leaves out zeros at the end: those of the longest.
@@ -346,13 +346,13 @@ def _digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
     }
 
 
-def _points(paper: Paper) -> set[str]:
+def _list_points(paper: Paper) -> set[str]:
     """Return the points of curves, "words_in_book@750", that its claims are about."""
     terms = (term for claim in paper.claims.values() for _, term in claim.sides())
     return {term.metric for term in terms if "@" in (term.metric or "")}
 
 
-def _at(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, Any]]:
+def _select_points(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, Any]]:
     """Yield a row like those of the metrics for each of the points that the record's curves have."""
     for curve in record["curves"]:
         axis = "" if curve["axis"] == "step" else f"{curve['axis']}="
@@ -365,15 +365,15 @@ TIME, VALIDATION_LOSS = ("epoch", "step"), ("cross_entropy", "valid")
 """The axes of a training's curves, and the curve that shows whether it became unstable."""
 
 
-def _replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
-    rows = [*numbers_of(record), *_at(record, points), *different_translations(record)]
+def _make_replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
+    rows = [*numbers_of(record), *_select_points(record, points), *different_translations(record)]
     of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
     best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
     losses = (c["y"] for c in record["curves"] if c["axis"] in TIME and (c["metric"], c["split"]) == VALIDATION_LOSS)
     rise = largest_rise(next(losses, ()))
     ended, run = record["status"] == "finished", record["run"]
     finished = ended and all(math.isfinite(row["value"]) for row in rows)
-    made = Made(run["engine"], run["device"], run["wall_seconds"], record["parameters"], run.get("code"))
+    made = Provenance(run["engine"], run["device"], run["wall_seconds"], record["parameters"], run.get("code"))
     curves = [Curve(c["metric"], c["split"], c["axis"], c["unit"], c["x"], c["y"]) for c in record["curves"]]
     return Replica(record["replica"], record["fold"], finished, *of, best, rise, made, curves, record["samples"], ended)
 
@@ -384,7 +384,7 @@ def evaluated_replica(evaluation: Mapping[str, Any]) -> Replica:
     rows = [*measured, *loss_rows(evaluation, BANDS)]
     of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
     run = evaluation["run"]
-    made = Made(run["engine"], run["device"], run["wall_seconds"], None, run.get("code"))
+    made = Provenance(run["engine"], run["device"], run["wall_seconds"], None, run.get("code"))
     return Replica(evaluation["replica"], None, True, *of, made=made)
 
 

@@ -18,11 +18,11 @@ _REPLICAS = 1000
 
 
 @dataclass(frozen=True)
-class Spread:
+class VarianceEstimate:
     """A variance estimated from replicas, and its degrees of freedom: infinite for a known variance."""
 
     variance: float
-    freedom: float
+    df: float
 
     @property
     def deviation(self) -> float:
@@ -36,13 +36,13 @@ class Estimate:
 
     value: float
     error: float | None = None
-    freedom: float | None = None
+    df: float | None = None
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
         """Return the two-sided confidence interval."""
         if self.error is None:
             return None
-        reach = float(special.stdtrit(self.freedom, 0.5 + level / 2)) * self.error
+        reach = float(special.stdtrit(self.df, 0.5 + level / 2)) * self.error
         return self.value - reach, self.value + reach
 
     def p_above(self) -> float:
@@ -59,7 +59,7 @@ class Estimate:
         if self.error == 0:
             # Equal replicas make a difference certain, and its absence too.
             return 0.0 if distance > 0 else 1.0
-        return float(special.stdtr(self.freedom, -distance / self.error))
+        return float(special.stdtr(self.df, -distance / self.error))
 
 
 def mean(values: Iterable[float], log: bool = False) -> float:
@@ -70,30 +70,30 @@ def mean(values: Iterable[float], log: bool = False) -> float:
         log: Whether the mean is geometric, that of their logarithms.
     """
     numbers = list(values)
-    if alike(numbers):
+    if all_equal(numbers):
         return float(numbers[0])
     return math.exp(float(np.mean(np.log(numbers)))) if log else float(np.mean(numbers))
 
 
-def alike(values: Sequence[float]) -> bool:
+def all_equal(values: Sequence[float]) -> bool:
     """Return whether all numbers are equal."""
     return all(value == values[0] for value in values)
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def spread(values: Sequence[float]) -> VarianceEstimate | None:
     """Return the sample variance of replicas, exactly 0 of equal numbers; None for fewer than two."""
     if len(values) < 2:
         return None
-    return Spread(0.0 if alike(values) else float(np.var(values, ddof=1)), len(values) - 1)
+    return VarianceEstimate(0.0 if all_equal(values) else float(np.var(values, ddof=1)), len(values) - 1)
 
 
-def pool(members: Sequence[Spread]) -> Spread:
+def pool(members: Sequence[VarianceEstimate]) -> VarianceEstimate:
     """Return the pooled variance of one sample or more, weighted by degrees of freedom."""
-    freedom = sum(one.freedom for one in members)
-    return Spread(sum(one.variance * one.freedom for one in members) / freedom, freedom)
+    df = sum(one.df for one in members)
+    return VarianceEstimate(sum(one.variance * one.df for one in members) / df, df)
 
 
-def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
+def combine(value: float, parts: Sequence[tuple[float, VarianceEstimate]]) -> Estimate:
     """Return an estimate whose variance is the sum of factor * variance over independent variance estimates.
 
     The degrees of freedom are Satterthwaite's (1946).
@@ -101,12 +101,12 @@ def combine(value: float, parts: Sequence[tuple[float, Spread]]) -> Estimate:
     variances = [factor * one.variance for factor, one in parts]
     total = sum(variances)
     if total == 0:
-        return Estimate(value, 0.0, sum(one.freedom for _, one in parts))
-    inverse = sum(v**2 / one.freedom for v, (_, one) in zip(variances, parts, strict=True))
+        return Estimate(value, 0.0, sum(one.df for _, one in parts))
+    inverse = sum(v**2 / one.df for v, (_, one) in zip(variances, parts, strict=True))
     return Estimate(value, math.sqrt(total), total**2 / inverse if inverse else math.inf)
 
 
-def bartlett(members: Sequence[Spread]) -> float | None:
+def bartlett_p(members: Sequence[VarianceEstimate]) -> float | None:
     """Return the p value of equal variances of normal samples; None for fewer than two samples.
 
     Bartlett, "Properties of sufficiency and statistical tests" (Proc. R. Soc. A 160, 1937). It is None where all
@@ -117,13 +117,13 @@ def bartlett(members: Sequence[Spread]) -> float | None:
     if not all(one.variance for one in members):
         return 0.0
     whole = pool(members)
-    distance = sum(one.freedom * math.log(whole.variance / one.variance) for one in members)
-    correction = 1 + (sum(1 / one.freedom for one in members) - 1 / whole.freedom) / (3 * (len(members) - 1))
+    distance = sum(one.df * math.log(whole.variance / one.variance) for one in members)
+    correction = 1 + (sum(1 / one.df for one in members) - 1 / whole.df) / (3 * (len(members) - 1))
     # The statistic of equal variances is 0; rounding may make it negative.
     return float(special.chdtrc(len(members) - 1, max(0.0, distance) / correction))
 
 
-def over_folds(mean: float, folds: int, ratio: float, spread: Spread) -> Estimate:
+def estimate_over_folds(mean: float, folds: int, ratio: float, spread: VarianceEstimate) -> Estimate:
     """Return a mean over k folds with the variance of one fold times 1/k + n_test / n_train (`ratio`).
 
     Training sets of folds overlap, so the mean varies by more than 1/k of one fold's variance. Nadeau and Bengio,
@@ -132,16 +132,16 @@ def over_folds(mean: float, folds: int, ratio: float, spread: Spread) -> Estimat
     return combine(mean, [(1 / folds + ratio, spread)])
 
 
-def residuals(series: Collection[Mapping[Hashable, float]]) -> list[Spread | None]:
+def estimate_residual_variances(series: Collection[Mapping[Hashable, float]]) -> list[VarianceEstimate | None]:
     """Return the variance of e in y_ik = a_i + b_k + e_ik, the number of model i on fold k, for each model.
 
     The degrees of freedom of a model are its share of those of the fit; None for a model without any.
     """
-    return list(_fitted(tuple(tuple(one.items()) for one in series)))
+    return list(_fit_two_way_model(tuple(tuple(one.items()) for one in series)))
 
 
 @lru_cache(maxsize=1024)
-def _fitted(series: tuple[tuple[tuple[Hashable, float], ...], ...]) -> tuple[Spread | None, ...]:
+def _fit_two_way_model(series: tuple[tuple[tuple[Hashable, float], ...], ...]) -> tuple[VarianceEstimate | None, ...]:
     """Fit the model to (fold, number) pairs. The result is cached, since many claims compare members of one family."""
     cells = [(i, k, value) for i, one in enumerate(series) for k, value in one]
     folds = list(dict.fromkeys(k for _, k, _ in cells))
@@ -156,11 +156,13 @@ def _fitted(series: tuple[tuple[tuple[Hashable, float], ...], ...]) -> tuple[Spr
     for i in range(len(series)):
         of = [row for row, cell in enumerate(cells) if cell[0] == i]
         its = float(left[of].sum())
-        own.append(Spread(float(squares[of].sum()) / its, its) if its > 1e-9 else None)
+        own.append(VarianceEstimate(float(squares[of].sum()) / its, its) if its > 1e-9 else None)
     return tuple(own)
 
 
-def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.0, tail: float = 0.025) -> int | None:
+def count_replicas_needed(
+    effect: float, variances: Sequence[float], ratio: float = 0.0, tail: float = 0.025
+) -> int | None:
     """Return the replicas of each experiment (or folds) that give a one-sided test at level `tail` a power of 0.8.
 
     Args:
@@ -177,15 +179,15 @@ def replicas_needed(effect: float, variances: Sequence[float], ratio: float = 0.
         return None
     if total == 0:
         return 2
-    freedom = total**2 / sum(v**2 for v in variances)
+    df = total**2 / sum(v**2 for v in variances)
 
     def power(n: int) -> float:  # by the noncentral t distribution
         shift = effect / math.sqrt(total / n + ratio * total)
         # Beyond 20 standard errors the power is 1, and the noncentral distribution loses its digits.
         if shift > 20.0:
             return 1.0
-        bound = special.stdtrit(freedom * (n - 1), 1 - tail)
-        return 1 - float(special.nctdtr(freedom * (n - 1), shift, bound))
+        bound = special.stdtrit(df * (n - 1), 1 - tail)
+        return 1 - float(special.nctdtr(df * (n - 1), shift, bound))
 
     n = 2 + bisect_left(range(2, _REPLICAS + 1), 0.8, key=power)
     return n if n <= _REPLICAS else None
@@ -206,7 +208,7 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float,
     return float(bounds.low), float(bounds.high)
 
 
-def ranks_above(high: Sequence[float], low: Sequence[float]) -> float:
+def rank_sum_p(high: Sequence[float], low: Sequence[float]) -> float:
     """Return the exact one-sided p value of the Mann-Whitney test that `high` lies above `low`.
 
     A diverged replica is infinite. A tie counts a half, rounded against `high`.

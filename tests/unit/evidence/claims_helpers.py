@@ -11,7 +11,7 @@ from reprise.config.claims import Claim
 from reprise.config.schema import Experiment, TrainingSection
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.decisions import Verdict
-from reprise.evidence.measure import Measured, measure
+from reprise.evidence.measure import ContrastEstimate, measure
 from reprise.evidence.runs import Replica, Runs, Table
 from reprise.evidence.verdicts import decide as decisions
 from reprise.records.resolved import Resolved
@@ -62,7 +62,7 @@ def runs(
     return Runs(name, name.upper(), resolved, entry, replicas, digits={quantity: digit})
 
 
-def measured(weights: Sequence[tuple[float, str]], *there: Runs, offset: float = 0.0) -> Measured | None:
+def measured(weights: Sequence[tuple[float, str]], *there: Runs, offset: float = 0.0) -> ContrastEstimate | None:
     """The sum of weight * mean over experiments."""
     contrast = Contrast(tuple((weight, Term(name, QUANTITY)) for weight, name in weights), offset)
     return measure(contrast, table(*there))

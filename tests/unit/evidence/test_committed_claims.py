@@ -10,7 +10,7 @@ from config_helpers import ROOT, experiments, project
 
 from reprise.catalogue.options.texts import Text8
 from reprise.config.schema import Paper
-from reprise.evidence.contrasts import Term, terms_of
+from reprise.evidence.contrasts import Term, list_terms
 from reprise.evidence.decisions import read_claims
 from reprise.evidence.readings import off
 from reprise.evidence.runs import Runs, Table, load_runs
@@ -34,14 +34,14 @@ def test_what_an_alternative_reaches_hangs_on_the_tier_and_not_on_what_was_train
     given, table = there(paper, tier)[0], Table(there(paper, tier)[1])
     for key, entry in committed.items():
         claim = given.claims[key]
-        found = {r.name: [r.looked_at, r.parts] for r in readings(claim, given, table, decide(claim, table))}
-        assert found == {name: [under.looked_at, under.of] for name, under in entry.alternatives.items()}, key
+        found = {r.name: [r.comparisons_judged, r.parts] for r in readings(claim, given, table, decide(claim, table))}
+        assert found == {name: [under.comparisons_judged, under.of] for name, under in entry.alternatives.items()}, key
 
 
 @pytest.mark.parametrize("tier", ["paper", "reduced"])
 def test_every_family_that_claims_compare_has_a_member_to_borrow_from(tier):
     given, runs = there("rrntn", tier)
-    compared = {term.experiment for claim in given.claims.values() for term in terms_of(claim)}
+    compared = {term.experiment for claim in given.claims.values() for term in list_terms(claim)}
     compared -= {name for name in compared if not runs[name].learns}
     used = {runs[name].family for name in compared if runs[name].resolved} - {None}
     lenders = {r.family for r in runs.values() if r.resolved and r.resolved.replicas > 1}

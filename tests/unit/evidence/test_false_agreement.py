@@ -15,7 +15,7 @@ from config_helpers import experiments, project
 from scipy import stats
 
 from reprise.config.claims import Claim
-from reprise.evidence.contrasts import statements
+from reprise.evidence.contrasts import list_hypotheses
 from reprise.evidence.runs import Runs, Table, load_runs
 from reprise.evidence.verdicts import AGREES, EQUIVALENCE_TAIL, TAIL
 from reprise.evidence.verdicts.decide import decide as judge
@@ -51,12 +51,12 @@ def spread_of(of: Runs, quantity) -> float | None:
 def false_means(given: Claim, names: set[str], table: Table) -> dict[str, float]:
     """Means at the edge of the claim: no difference, or just the margin that it allows or asks."""
     means = dict.fromkeys(names, CENTRE)
-    for statement in statements(given) if given.margin else ():
-        test = statement.tests[0]
-        ((low, weight),) = [(term, w) for w, term in statement.plain.weights if w < 0]
-        others = {term: CENTRE for term in test.merged() if term != low}
-        rest = sum(test.merged()[t] * (math.log(x) if test.log else x) for t, x in others.items()) + test.offset
-        edge = -rest / test.merged()[low]
+    for hypothesis in list_hypotheses(given) if given.margin else ():
+        test = hypothesis.tests[0]
+        ((low, weight),) = [(term, w) for w, term in hypothesis.effect.weights if w < 0]
+        others = {term: CENTRE for term in test.merge_terms() if term != low}
+        rest = sum(test.merge_terms()[t] * (math.log(x) if test.log else x) for t, x in others.items()) + test.offset
+        edge = -rest / test.merge_terms()[low]
         means[low.experiment] = math.exp(edge) if test.log else edge
     return means
 
@@ -95,7 +95,7 @@ def agreement(paper: str, key: str, means: dict[str, float], own: bool, draws: i
 
 def names_of(paper: str, key: str) -> set[str]:
     claims = project().papers[paper].claims
-    return {term.experiment for s in statements(claims[key]) for test in s.tests for _, term in test.weights}
+    return {term.experiment for s in list_hypotheses(claims[key]) for test in s.tests for _, term in test.weights}
 
 
 @pytest.mark.slow

@@ -141,7 +141,7 @@ def test_paired_folds():
     error = math.sqrt((1 / 3 + 0.2 / 0.72) * np.var(high - low, ddof=1))
     assert stats.t.sf(np.mean(high - low) / error, 2) <= 0.025
     assert (claim.answer, claim.size, claim.budget) == (AGREES, "larger", "reduced")
-    assert part.ratio.value == pytest.approx(part.estimate / part.paper_here, rel=1e-5)
+    assert part.ratio.value == pytest.approx(part.estimate / part.paper_converted, rel=1e-5)
     assert part.paper == pytest.approx(1.23 - 1.21, abs=0.02)
 
 
@@ -172,4 +172,4 @@ def test_a_deleted_record_lets_a_claim_agree_only_where_it_spoke_against_it(tier
         for key in undecided:
             after = decide(claims[key], less)
             if after.answer == AGREES:
-                assert after.weakest.toward > before[key].weakest.toward, (of.name, gone.number, key)
+                assert after.weakest.signed_estimate > before[key].weakest.signed_estimate, (of.name, gone.number, key)

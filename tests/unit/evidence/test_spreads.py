@@ -12,7 +12,7 @@ from reprise.evidence.measure import measure
 from reprise.evidence.moderated import prior
 from reprise.evidence.statistics import spread
 from reprise.evidence.verdicts import AGREES, COUNTED, DISAGREES
-from reprise.evidence.verdicts.decide import evidence_of
+from reprise.evidence.verdicts.decide import classify_evidence
 
 A_BELOW_B = claim("superiority", compare=below("a", "b"))
 RATIO = 0.2 / 0.72
@@ -28,16 +28,16 @@ def test_seeds_of_one_family_moderate_each_other():
     variances = [known.moderate(spread(values[n])).variance for n in "ba"]
     assert found.variances == pytest.approx(variances)
     assert found.estimate.error == pytest.approx(math.sqrt(sum(variances) / 3))
-    assert found.estimate.freedom <= 6
+    assert found.estimate.df <= 6
     # A lone replica has its family's variance alone.
     lone = measured([(1.0, "d")], *there)
     assert lone.variances == pytest.approx([known.moderate(None).variance])
-    assert lone.borrowed == lone.unknown == ("d",)
+    assert lone.borrowed == lone.without_sd == ("d",)
     # It is good for a forecast, and tests nothing, unless something beside it has two replicas.
     assert lone.estimate.error is None
     beside = measured([(1.0, "b"), (-1.0, "d")], *there)
     assert beside.estimate.error == pytest.approx(math.sqrt(variances[0] / 3 + lone.variances[0]))
-    assert measured([(1.0, "d")], there[3]).unknown == ("d",)
+    assert measured([(1.0, "d")], there[3]).without_sd == ("d",)
 
 
 def test_a_reading_lends_to_its_own_variants_alone():
@@ -46,8 +46,8 @@ def test_a_reading_lends_to_its_own_variants_alone():
     variants = [runs("a@x=y", [111.0]), runs("b@x=y", [131.0])]
 
     def variances(*more):
-        everyone = [*chosen, *variants, *more]
-        as_chosen = table(*everyone)
+        all_runs = [*chosen, *variants, *more]
+        as_chosen = table(*all_runs)
         under = as_chosen.under({"a": variants[0], "b": variants[1]})
         a = Contrast(((1.0, Term("a", QUANTITY)),), log=True)
         return [measure(a, one).variances for one in (as_chosen, under)]
@@ -66,7 +66,7 @@ def test_counted_numbers_have_no_doubt_and_a_term_in_both_differences_varies_onc
     seeds = [1.9, 1.5, 2.6]
     error = measured(DIFFERENCE, counted, runs("b", seeds)).estimate.error
     assert error == pytest.approx(math.sqrt(np.var(seeds, ddof=1) / 3))
-    assert evidence_of(claim("threshold", level={"experiments": ["a"], "at_least": 1}), table(counted)) == COUNTED
+    assert classify_evidence(claim("threshold", level={"experiments": ["a"], "at_least": 1}), table(counted)) == COUNTED
     exact = measured([(1.0, "a")], counted)
     assert (exact.method, exact.estimate.error) == ("exact", 0.0)
     values = {"a": [1.0, 1.1, 0.9], "b": [3.0, 3.2, 2.8], "c": [4.0, 4.3, 3.7]}
@@ -97,14 +97,14 @@ def test_few_folds_have_the_residual_of_their_family():
     residual = np.var(logs[0] - logs[1], ddof=1) / 2
     # Models of one fold add no residual: two of three have two degrees of freedom.
     assert found.estimate.error == pytest.approx(math.sqrt((1 + RATIO) * residual * (2**2 + 3**2)))
-    assert found.estimate.freedom == pytest.approx(2)
+    assert found.estimate.df == pytest.approx(2)
     assert set(found.borrowed) == {"a", "b"}
-    assert measured(DIFFERENCE, *lone).unknown == ("b", "a")
+    assert measured(DIFFERENCE, *lone).without_sd == ("b", "a")
     # An absolute margin is a constant: the test errs as the difference that is shown does.
     assert measured(DIFFERENCE, *lone, *family, offset=0.5).estimate.error == found.estimate.error
     # Those of another reading lend nothing.
     others = [runs(f"{r.name}@x=y", [v.metrics[QUANTITY] for v in r.finished], folds=True) for r in family]
-    assert measured(DIFFERENCE, *lone, *others).unknown == ("b", "a")
+    assert measured(DIFFERENCE, *lone, *others).without_sd == ("b", "a")
 
 
 def test_two_folds_that_happen_to_be_alike_do_not_make_a_model_certain():
@@ -120,7 +120,7 @@ def test_bartletts_test_looks_at_folds_and_a_claim_says_where_they_vary_unequall
         made = {"a": [2.0], "b": [3.0]}
         made |= {name: np.exp(common + draw.normal(0, d, 9)) for name, d in zip("cdefgh", deviations, strict=False)}
         found = decide(lower, *(runs(name, values, folds=True, quantity=loss) for name, values in made.items()))
-        return found.comparisons[0].doubt, any(note.kind == "unequal" for note in found.notes)
+        return found.comparisons[0].bartlett_p, any(note.kind == "unequal" for note in found.notes)
 
     assert doubt(0.01, 0.01, 0.01, 0.01, 0.01, 2.0) == (pytest.approx(0, abs=0.05), True)
     assert doubt(0.1, 0.1, 0.1, 0.1, 0.1) == (pytest.approx(0.5, abs=0.45), False)
@@ -161,10 +161,10 @@ def test_another_tokenisation_is_another_task_and_lends_nothing():
 
     lone = [of(name, [x], "characters") for name, x in (("a", 2.0), ("b", 3.0))]
     others = [of(name, values, "bigrams") for name, values in (("c", [2.0, 2.3]), ("d", [4.0, 4.1]))]
-    assert measured(DIFFERENCE, *lone, *others).unknown == ("b", "a")
+    assert measured(DIFFERENCE, *lone, *others).without_sd == ("b", "a")
     # A difference of both tasks asks each for a member.
     across = measured([(1.0, "b"), (-1.0, "c")], *lone, *others)
-    assert across.unknown == ("b", "c")
+    assert across.without_sd == ("b", "c")
     member = of("e", [2.0, 2.2], "characters")
     found = measured([(1.0, "b"), (-1.0, "c")], *lone, *others, member).estimate
     # Two folds of three models: a residual is half of a rise less the mean rise, and each has two thirds of a degree.
@@ -172,4 +172,4 @@ def test_another_tokenisation_is_another_task_and_lends_nothing():
     own = (rises - rises.mean()) ** 2 / 2 / (2 / 3)
     variances = np.array([3.0**2 * own[0], 2.0**2 * own[1:].mean()])
     assert found.error == pytest.approx(math.sqrt((1 + RATIO) * variances.sum()))
-    assert found.freedom == pytest.approx(variances.sum() ** 2 / (variances**2 / [2 / 3, 4 / 3]).sum())
+    assert found.df == pytest.approx(variances.sum() ** 2 / (variances**2 / [2 / 3, 4 / 3]).sum())

@@ -9,12 +9,12 @@ from scipy import stats
 from reprise.evidence import statistics as ours
 from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.statistics import (
-    Spread,
-    bartlett,
+    VarianceEstimate,
+    bartlett_p,
     combine,
+    count_replicas_needed,
     curvature_weights,
     pool,
-    replicas_needed,
     slope_weights,
     spread,
 )
@@ -24,7 +24,7 @@ RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
 
 def folds(differences, ratio):
     """Of differences paired by fold that have a deviation of their own."""
-    return ours.over_folds(float(np.mean(differences)), len(differences), ratio, spread(differences))
+    return ours.estimate_over_folds(float(np.mean(differences)), len(differences), ratio, spread(differences))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -44,41 +44,41 @@ def test_folds_are_the_paired_test_of_scipy_and_corrected_for_their_overlap():
     assert folds(one - other, 0.0).p_above() == pytest.approx(expected.pvalue)
     # Variance 2.5 of the differences; of their mean (1/5 + 1/4) * 2.5 = 1.125 instead of 0.5.
     found = folds([1.0, 2.0, 3.0, 4.0, 5.0], RATIO)
-    assert (found.value, found.error**2, found.freedom) == pytest.approx((3.0, 1.125, 4.0))
+    assert (found.value, found.error**2, found.df) == pytest.approx((3.0, 1.125, 4.0))
 
 
 def test_variances_are_pooled_or_moderated_by_hand():
     # Variances 2 and 3 with 1 and 2 degrees of freedom; a lone value adds nothing.
     found = pool([one for values in ([1.0, 3.0], [2.0, 2.0, 5.0], [9.0]) if (one := spread(values))])
-    assert (found.variance, found.freedom) == pytest.approx((8 / 3, 3))
+    assert (found.variance, found.df) == pytest.approx((8 / 3, 3))
     # Of one law.
-    found = prior((Spread(1.0, 2), Spread(1.2, 4), Spread(0.9, 2)))
-    assert (math.isinf(found.freedom), found.pooled) == (True, 8)
+    found = prior((VarianceEstimate(1.0, 2), VarianceEstimate(1.2, 4), VarianceEstimate(0.9, 2)))
+    assert (math.isinf(found.df), found.pooled_df) == (True, 8)
     assert found.variance == pytest.approx((2 * 1.0 + 4 * 1.2 + 2 * 0.9) / 8)
-    assert found.moderate(Spread(1.2, 4)) == found.moderate(None) == Spread(found.variance, 8)
+    assert found.moderate(VarianceEstimate(1.2, 4)) == found.moderate(None) == VarianceEstimate(found.variance, 8)
     assert prior(()) is None
-    assert prior((Spread(0.0, 2), Spread(0.0, 2), Spread(1.0, 2))) is None
+    assert prior((VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2))) is None
     # Smyth's posterior. A family knows no more than all of its replicas.
-    found = Prior(2.0, 3.0, 20).moderate(Spread(8.0, 2))
-    assert (found.variance, found.freedom) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
-    assert Prior(2.0, 3.0, 20).moderate(None) == Spread(2.0, 3.0)
-    assert Prior(2.0, 30.0, 6).moderate(Spread(8.0, 2)).freedom == 6
+    found = Prior(2.0, 3.0, 20).moderate(VarianceEstimate(8.0, 2))
+    assert (found.variance, found.df) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
+    assert Prior(2.0, 3.0, 20).moderate(None) == VarianceEstimate(2.0, 3.0)
+    assert Prior(2.0, 30.0, 6).moderate(VarianceEstimate(8.0, 2)).df == 6
 
 
 def test_equal_variances_are_tested_as_by_scipy():
     samples = [[1.0, 3.0, 2.5], [2.0, 2.1, 5.0, 4.0], [9.0, 9.4]]
-    assert bartlett([spread(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
-    assert bartlett([Spread(1.0, 2)]) is None
-    assert bartlett([Spread(0.0, 2), Spread(0.0, 2)]) is None
-    assert bartlett([Spread(0.0, 2), Spread(1.0, 2)]) == 0.0
+    assert bartlett_p([spread(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
+    assert bartlett_p([VarianceEstimate(1.0, 2)]) is None
+    assert bartlett_p([VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2)]) is None
+    assert bartlett_p([VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2)]) == 0.0
     # Equal ones whose distance is rounded to below 0: two models on two folds have the same residuals.
-    assert bartlett([Spread(0.8444218515250481, 1 / 3)] * 3) == 1.0
+    assert bartlett_p([VarianceEstimate(0.8444218515250481, 1 / 3)] * 3) == 1.0
 
 
 def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
     unknown = ours.Estimate(5.0)
     assert (unknown.p_above(), unknown.p_below(), unknown.interval()) == (1.0, 1.0, None)
-    exact = combine(0.5, [(1.0, Spread(0.0, 2))])
+    exact = combine(0.5, [(1.0, VarianceEstimate(0.0, 2))])
     assert (exact.p_above(), exact.p_below()) == (0.0, 1.0)
     assert exact.interval() == (0.5, 0.5)
 
@@ -88,17 +88,17 @@ def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
 def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
     """Their sum is rounded, and its n-th part another number than theirs."""
     assert ours.mean([value] * n) == value
-    assert spread([value] * n) == Spread(0.0, n - 1)
+    assert spread([value] * n) == VarianceEstimate(0.0, n - 1)
 
 
 def test_members_without_variance_or_with_nothing_in_common_lend_nothing():
-    some = [Spread(v, 4) for v in (0.5, 1.0, 2.0)]
+    some = [VarianceEstimate(v, 4) for v in (0.5, 1.0, 2.0)]
     # A member whose replicas are all alike is left out, and more of them than others leave no prior.
-    assert prior((*some, Spread(0.0, 4))) == prior(tuple(some))
-    assert prior((some[0], Spread(0.0, 4), Spread(0.0, 4))) is None
-    assert prior((Spread(0.0, 4),)) is None
+    assert prior((*some, VarianceEstimate(0.0, 4))) == prior(tuple(some))
+    assert prior((some[0], VarianceEstimate(0.0, 4), VarianceEstimate(0.0, 4))) is None
+    assert prior((VarianceEstimate(0.0, 4),)) is None
     # Variances over twenty orders of magnitude are likeliest with a d0 of 0.
-    assert prior(tuple(Spread(10.0**k, 9) for k in range(-10, 11, 4))) is None
+    assert prior(tuple(VarianceEstimate(10.0**k, 9) for k in range(-10, 11, 4))) is None
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1), (5, 5)])
@@ -121,10 +121,10 @@ def test_the_interval_of_a_share_has_the_shares_that_the_binomial_test_does_not_
     [(1.0, 1.0, 17), (0.5, 1.0, 64), (-0.5, 1.0, None), (0.0, 1.0, None), (0.01, 1.0, None), (1e3, 1.0, 2), (1, 0, 2)],
 )
 def test_replicas_needed_is_the_tabled_number_and_more_folds_help_only_so_far(effect, variance, n):
-    assert replicas_needed(effect, [variance, variance]) == n
+    assert count_replicas_needed(effect, [variance, variance]) == n
     # The error of the mean over folds stays above sqrt(ratio) = half a deviation.
-    assert replicas_needed(1.0, [1.0], ratio=RATIO) is None
-    assert 3 <= replicas_needed(3.0, [1.0], ratio=RATIO) <= 8
+    assert count_replicas_needed(1.0, [1.0], ratio=RATIO) is None
+    assert 3 <= count_replicas_needed(3.0, [1.0], ratio=RATIO) <= 8
 
 
 def test_folds_with_overlapping_training_sets_err_as_often_as_they_say():
@@ -142,19 +142,19 @@ def test_folds_with_overlapping_training_sets_err_as_often_as_they_say():
 
 def test_the_prior_is_that_of_greatest_likelihood():
     """s / s0^2 follows F(d, d0): no pair of numbers near the ones found, nor far from them, is likelier."""
-    members = [Spread(v, d) for v, d in ((0.1, 2), (0.2, 1), (1.5, 2), (40.0, 2), (0.4, 3), (3.0, 2))]
-    s, d = np.array([m.variance for m in members]), np.array([m.freedom for m in members])
+    members = [VarianceEstimate(v, d) for v, d in ((0.1, 2), (0.2, 1), (1.5, 2), (40.0, 2), (0.4, 3), (3.0, 2))]
+    s, d = np.array([m.variance for m in members]), np.array([m.df for m in members])
 
     def likelihood(scale, freedom):
         return float(np.sum(stats.f.logpdf(s / scale, d, freedom) - np.log(scale)))
 
     found = prior(tuple(members))
-    best = likelihood(found.variance, found.freedom)
+    best = likelihood(found.variance, found.df)
     scales, freedoms = np.geomspace(0.01, 100, 60), np.geomspace(0.5, 1000, 60)
     assert best > max(likelihood(a, b) for a in scales for b in freedoms)
-    near = [likelihood(found.variance * a, found.freedom * b) for a in (0.999, 1, 1.001) for b in (0.999, 1, 1.001)]
+    near = [likelihood(found.variance * a, found.df * b) for a in (0.999, 1, 1.001) for b in (0.999, 1, 1.001)]
     assert best == max(near)
-    assert 0.5 < found.freedom < 5
+    assert 0.5 < found.df < 5
 
 
 def test_ranks_are_compared_over_all_orders():
@@ -163,14 +163,14 @@ def test_ranks_are_compared_over_all_orders():
 
     for high, low in (([4.0, 5.0], [1.0, 2.0, 3.0]), ([1.5, 6.0], [2.0, 2.0, 3.0, 1.0])):
         exact = stats.permutation_test((high, low), total, alternative="greater", n_resamples=np.inf).pvalue
-        assert ours.ranks_above(high, low) == pytest.approx(exact)
+        assert ours.rank_sum_p(high, low) == pytest.approx(exact)
     # A tie between the two is never counted for the one that should lie above.
     exact = stats.permutation_test(([2.0, 6.0], [2.0, 1.0]), total, alternative="greater", n_resamples=np.inf).pvalue
-    assert ours.ranks_above([2.0, 6.0], [2.0, 1.0]) >= exact
-    assert ours.ranks_above([math.inf, math.inf, 5.0], [1.0, 2.0, 3.0]) == pytest.approx(1 / math.comb(6, 3))
+    assert ours.rank_sum_p([2.0, 6.0], [2.0, 1.0]) >= exact
+    assert ours.rank_sum_p([math.inf, math.inf, 5.0], [1.0, 2.0, 3.0]) == pytest.approx(1 / math.comb(6, 3))
     # So many that nobody could look at every order.
     high = np.arange(50, 60.0)
-    assert ours.ranks_above(high, np.arange(50.0)) == pytest.approx(1 / math.comb(60, 10))
+    assert ours.rank_sum_p(high, np.arange(50.0)) == pytest.approx(1 / math.comb(60, 10))
 
 
 def test_a_slope_is_that_of_least_squares():
@@ -188,8 +188,8 @@ def test_a_curvature_is_that_of_the_least_squares_parabola_and_sees_no_slope():
 
 def test_the_prior_has_the_same_digits_in_whatever_order_its_members_are_added():
     """As processors do: in orders of their own."""
-    members = tuple(Spread(v, d) for v, d in ((0.1, 2), (0.2, 1), (1.5, 2), (40.0, 2), (0.4, 3), (3.0, 2)))
+    members = tuple(VarianceEstimate(v, d) for v, d in ((0.1, 2), (0.2, 1), (1.5, 2), (40.0, 2), (0.4, 3), (3.0, 2)))
     found = prior(members)
     for turned in (members[::-1], members[3:] + members[:3], members[::2] + members[1::2]):
         other = prior(turned)
-        assert (other.variance, other.freedom) == pytest.approx((found.variance, found.freedom), rel=1e-13)
+        assert (other.variance, other.df) == pytest.approx((found.variance, found.df), rel=1e-13)

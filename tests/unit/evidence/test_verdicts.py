@@ -191,13 +191,13 @@ def test_perplexities_are_compared_by_their_logarithms():
 def test_the_papers_effect_stands_beside_ours_on_one_scale():
     (part,) = decide(A_BELOW_B, runs("a", LOW, paper=10.0), runs("b", HIGH, paper=11.0)).comparisons
     assert (part.scale, part.paper, part.size) == ("log", 1.0, "larger")
-    assert part.paper_here == pytest.approx(math.log(1.1))
+    assert part.paper_converted == pytest.approx(math.log(1.1))
     assert part.ratio.value == pytest.approx(part.estimate / math.log(1.1))
     loss = {"quantity": ("loss", "test"), "unit": "nats/token"}
     given = claim("superiority", metric="loss", split="test", compare=below("a", "b"))
     for unit, effect in ((None, 1.0), ("bits/token", math.log(2))):
         there = (runs(n, v, paper=p, paper_unit=unit, **loss) for n, v, p in (("a", LOW, 1.0), ("b", HIGH, 2.0)))
-        assert decide(given, *there).comparisons[0].paper_here == pytest.approx(effect)
+        assert decide(given, *there).comparisons[0].paper_converted == pytest.approx(effect)
 
 
 def test_the_rounding_of_the_papers_numbers_is_carried_into_its_effect():
@@ -253,8 +253,8 @@ def test_a_mean_over_a_sweep_is_one_comparison():
 
 def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
     (part,) = decide(GAIN, *sweep(103.0, 100.0, 110.0, spread=0.1)).comparisons
-    toward = (math.log(110) - math.log(103)) - 0.75 * (math.log(110) - math.log(100))
-    assert part.toward == pytest.approx(toward, abs=1e-6)
+    signed_estimate = (math.log(110) - math.log(103)) - 0.75 * (math.log(110) - math.log(100))
+    assert part.signed_estimate == pytest.approx(signed_estimate, abs=1e-6)
     means = [140.0, 125.0, 120.0, 130.0]
     risen = decide(FALLS, *sweep(*means, spread=0.2))
     slope = stats.linregress(np.log(FALLS.trend.x), np.log(means)).slope

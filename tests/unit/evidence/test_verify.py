@@ -189,9 +189,15 @@ def test_readings_say_where_a_claim_holds(clone, capsys):
     found = judged({**corrected, "rnn-t5@weight-law=one-of-two": [0.90, 0.92]})
     # The LSTM rests on the assumption too and was not run under the second alternative.
     left = found["alternatives"]["weight-law=one-of-two"]
-    assert [left[key] for key in ("answer", "flips", "looked_at", "of", "experiments")] == ["not run", False, 0, 1, []]
+    assert [left[key] for key in ("answer", "flips", "comparisons_judged", "of", "experiments")] == [
+        "not run",
+        False,
+        0,
+        1,
+        [],
+    ]
     under = found["alternatives"]["weight-law=corrected"]
-    keys = ("answer", "holds", "flips", "looked_at", "of")
+    keys = ("answer", "holds", "flips", "comparisons_judged", "of")
     assert [under[key] for key in keys] == ["disagrees", False, True, 1, 1]
     assert under["experiments"] == ["rnn-t5", "lstm-t5"]
     expected = {"holds": 1, "of": 2, "decided": False, "chosen": True, "against": ["weight-law=corrected"]}
@@ -213,7 +219,7 @@ def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clon
     under = found["alternatives"]["weight-law=one-of-two"]
     # The RNN alone keeps the bound as chosen and not under the alternative; the LSTM never did.
     assert (under["before"], under["answer"], under["flips"]) == ("agrees", "disagrees", True)
-    assert ([under["looked_at"], under["of"]], under["experiments"]) == ([1, 2], ["rnn-t5"])
+    assert ([under["comparisons_judged"], under["of"]], under["experiments"]) == ([1, 2], ["rnn-t5"])
 
 
 @pytest.mark.parametrize(("bound", "verdict"), [("below", "not judged"), ("above", "disagrees")])
@@ -236,7 +242,7 @@ def test_another_metric_of_the_same_records_is_an_alternative(clone):
     for lstm, expected in (({"best_accuracy": 0.1}, (False, True, [1, 1])), ({}, (None, False, [1, 1]))):
         found = judged({"rnn-t5": rnn, "lstm-t5": [{"last_ten_accuracy": 0.9, **lstm}]})
         under = found["alternatives"]["weight-law=best"]
-        assert (under["holds"], under["flips"], [under["looked_at"], under["of"]]) == expected
+        assert (under["holds"], under["flips"], [under["comparisons_judged"], under["of"]]) == expected
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,14 @@ def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
         Term(experiment="b", title="B", weight=-1.0, **term),
     )
     numbers = {"scale": "log", "unit": "1", "estimate": math.log(1.25), "interval": (0.0, math.log(1.5)), "error": 0.1}
-    numbers |= {"level": 0.95, "counts": "seeds", "paper_here": math.log(1.1), "n": {"a": 3, "b": 1}, "toward": 0.1}
-    rest = dict.fromkeys(("doubt", "paper", "paper_unit", "paper_band", "size", "ratio"))
+    numbers |= {
+        "level": 0.95,
+        "counts": "seeds",
+        "paper_converted": math.log(1.1),
+        "n": {"a": 3, "b": 1},
+        "signed_estimate": 0.1,
+    }
+    rest = dict.fromkeys(("bartlett_p", "paper", "paper_unit", "paper_band", "size", "ratio"))
     cells = comparison_cells(Difference(label="", answer="agrees", terms=terms, borrowed=("b",), **numbers, **rest))
     expected = "test perplexity: A → B", "−9.1 %", "1.00 → 1.00 (−20.0 % [−33.3, 0.0])", "3 → 1 seeds†"
     assert (cells.compared, cells.paper, cells.ours, cells.n) == expected

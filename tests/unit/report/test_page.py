@@ -116,12 +116,12 @@ def answer(ratio=1.0, low=0.5, high=1.5, claim="R1", tier="paper", afterwards=No
          "unit": "1", "paper": paper, "paper_unit": None}
         for name, weight, paper in (("a", 1.0, 10.0), ("b", -1.0, 9.0))
     ]  # fmt: skip
-    ends = dict.fromkeys(("p", "tail", "error", "doubt", "paper_unit"))
+    ends = dict.fromkeys(("p", "tail", "error", "bartlett_p", "paper_unit"))
     comparison = ends | {
         "kind": "difference", "label": "", "n": {"a": 3}, "counts": "seeds", "answer": "agrees", "terms": terms,
-        "scale": "difference", "unit": "1", "estimate": ratio, "interval": None, "level": 0.95, "toward": 1.0,
+        "scale": "difference", "unit": "1", "estimate": ratio, "interval": None, "level": 0.95, "signed_estimate": 1.0,
         "borrowed": [],
-        "paper": 1.0, "paper_here": 1.0, "paper_band": [0.5, 2.0], "size": None,
+        "paper": 1.0, "paper_converted": 1.0, "paper_band": [0.5, 2.0], "size": None,
         "ratio": {"value": ratio, "low": low, "high": high, "rounding": None},
     }  # fmt: skip
     none = dict.fromkeys(("method", "holds", "replicas", "contradicted_by", "settings", "welch"))

@@ -38,19 +38,19 @@ class Part:
     """The test of one comparison.
 
     Attributes:
-        toward: The estimate, margin included, positive on the side of the claim.
-        p_for: The one-sided p value of the claim's side: small if the comparison holds.
-        p_against: The one-sided p value of the opposite: small if the comparison fails.
+        signed_estimate: The estimate, margin included, positive on the side of the claim.
+        p_value: The one-sided p value of the claim's side: small if the comparison holds.
+        p_opposite: The one-sided p value of the opposite: small if the comparison fails.
         learned: Whether the model that should be better learned its task.
     """
 
-    toward: float
-    p_for: float
-    p_against: float
+    signed_estimate: float
+    p_value: float
+    p_opposite: float
     learned: bool = True
 
 
-def tail_of(kind: str) -> float:
+def choose_tail(kind: str) -> float:
     """Return the one-sided level of the tests that decide a kind of claim."""
     return EQUIVALENCE_TAIL if kind == "equivalence" else TAIL
 
@@ -61,11 +61,11 @@ def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> 
     All hold if the largest p is below the level (Berger, Technometrics 24, 1982). One fails if the smallest p of the
     opposite is below the level divided by their number (the first step of Holm 1979). No comparison: not judged.
     """
-    if parts and len(parts) * min(part.p_against for part in parts) <= tail:
+    if parts and len(parts) * min(part.p_opposite for part in parts) <= tail:
         return UNDECIDED if lost else DISAGREES
     if not parts or not all(part.learned for part in parts):
         return NOT_JUDGED
-    if max(part.p_for for part in parts) <= tail:
+    if max(part.p_value for part in parts) <= tail:
         return UNDECIDED if lost else AGREES
     return UNDECIDED
 

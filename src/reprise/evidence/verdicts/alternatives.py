@@ -14,12 +14,12 @@ from pydantic import BaseModel
 
 from reprise.config.claims import Claim
 from reprise.config.schema import Alternative, Paper
-from reprise.evidence.contrasts import terms_of
+from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Estimated, Settings, Verdict
 from reprise.evidence.runs import Runs, Table
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, NOT_JUDGED, NOT_RUN
-from reprise.evidence.verdicts.decide import decide, experiments_of, parts_of
-from reprise.evidence.verdicts.means import unlearned, unlearned_note
+from reprise.evidence.verdicts.decide import decide, list_experiments, list_parts
+from reprise.evidence.verdicts.means import find_unlearned, note_unlearned
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Reading:
         chosen: The verdict on the same comparisons as chosen.
         table: The runs under it.
         run: The experiments that it changes and that were run.
-        looked_at: How many comparisons are judged under it.
+        comparisons_judged: How many comparisons are judged under it.
         parts: How many comparisons the claim has.
     """
 
@@ -43,7 +43,7 @@ class Reading:
     chosen: Verdict
     table: Table
     run: list[str]
-    looked_at: int
+    comparisons_judged: int
     parts: int
 
     @property
@@ -68,35 +68,35 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Itera
     An alternative metric uses the same records and all comparisons. An alternative that was planned for no experiment
     of the claim is left out.
     """
-    names, parts = experiments_of(claim), parts_of(claim)
+    names, parts = list_experiments(claim), list_parts(claim)
     for assumption, alternative, choice in paper.choices():
         suffix = f"{assumption}={alternative}"
         if choice.metrics:
-            if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
-                under, read = _measured_otherwise(claim, choice.metrics, table)
+            if choice.metrics.keys() & {term.quantity[0] for term in list_terms(claim)}:
+                under, read = _decide_with_metrics(claim, choice.metrics, table)
                 yield Reading(suffix, choice, under, chosen, read, names, len(parts), len(parts))
             continue
         variants = {e: of for e in names if (of := table.runs.get(f"{e}@{suffix}")) and of.resolved}
-        resting = {e for e in names if _rests_on(table.runs[e], assumption, choice.changes(e))}
-        same = replace(table, covered=partial(_covered, variants.keys(), resting))
+        resting = {e for e in names if _depends_on(table.runs[e], assumption, choice.changes(e))}
+        same = replace(table, covered=partial(_is_covered, variants.keys(), resting))
         read = same.under(variants)
         if seen := list(filter(same.covered, parts)):
             before = chosen if len(seen) == len(parts) else decide(claim, same)
             run = [e for e in variants if any(e in of for of in seen)]
-            lost = unlearned(choice.learned, read.runs, run)
-            notes = (unlearned_note(choice.learned, read.runs, lost),) if lost else ()
+            lost = find_unlearned(choice.learned, read.runs, run)
+            notes = (note_unlearned(choice.learned, read.runs, lost),) if lost else ()
             under = Verdict(answer=NOT_JUDGED, notes=notes) if lost else decide(claim, read)
             yield Reading(suffix, choice, under, before, read, run, len(seen), len(parts))
         elif resting - variants.keys():
             yield Reading(suffix, choice, Verdict(answer=NOT_RUN), chosen, read, [], 0, len(parts))
 
 
-def _covered(run: Set[str], resting: Set[str], names: set[str]) -> bool:
+def _is_covered(run: Set[str], resting: Set[str], names: set[str]) -> bool:
     """Return whether a comparison can be judged under an alternative: all its dependent experiments were run."""
     return bool(names & run) and names & resting <= run
 
 
-def same_numbers(reading: Reading) -> bool:
+def compares_same_numbers(reading: Reading) -> bool:
     """Return whether both verdicts compare the same means, which the alternative does not change."""
     means = [
         [term.mean for one in verdict.comparisons if isinstance(one, Estimated) for term in one.terms]
@@ -118,7 +118,7 @@ def summary(under: Collection[Reading], chosen: Verdict) -> Settings | None:
     return Settings(holds=len(held), of=of, decided=decided, chosen=bool(own and own[0]), against=tuple(against))
 
 
-def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
+def _depends_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
     """Return whether a setting of the experiment comes from the assumption.
 
     Settings that a tier restates for its own dataset count. Where the experiment has settings that the alternative
@@ -133,29 +133,29 @@ def _rests_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
     return f"assumption {assumption}" in {origin for key in keys for origin in (origins[key], stated.get(key))}
 
 
-def renamed(value: Any, metrics: Mapping[str, str]) -> Any:
+def rename_metrics(value: Any, metrics: Mapping[str, str]) -> Any:
     """Return a claim, or a part of one, with its metrics renamed by `metrics`."""
     if isinstance(value, list):
-        return [renamed(entry, metrics) for entry in value]
+        return [rename_metrics(entry, metrics) for entry in value]
     if not isinstance(value, BaseModel):
         return value
-    update = {name: metrics.get(v, v) if name == "metric" else renamed(v, metrics) for name, v in value}
+    update = {name: metrics.get(v, v) if name == "metric" else rename_metrics(v, metrics) for name, v in value}
     return value.model_copy(update=update)
 
 
-def _measured_otherwise(claim: Claim, metrics: Mapping[str, str], table: Table) -> tuple[Verdict, Table]:
+def _decide_with_metrics(claim: Claim, metrics: Mapping[str, str], table: Table) -> tuple[Verdict, Table]:
     """Decide the claim on the other metrics; "not run" where a record lacks one of them."""
-    other = renamed(claim, metrics)
-    pairs = list(zip(terms_of(claim), terms_of(other), strict=True))
+    other = rename_metrics(claim, metrics)
+    pairs = list(zip(list_terms(claim), list_terms(other), strict=True))
     finished = [(old, new, r) for old, new in pairs for r in table.runs[old.experiment].finished]
     if any(old.quantity in r.metrics and new.quantity not in r.metrics for old, new, r in finished):
         return Verdict(answer=NOT_RUN), table
-    runs = {name: _read_as(of, metrics) for name, of in table.runs.items()}
+    runs = {name: _relabel_metrics(of, metrics) for name, of in table.runs.items()}
     read = Table(runs)
     return decide(other, read), read
 
 
-def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
+def _relabel_metrics(runs: Runs, metrics: Mapping[str, str]) -> Runs:
     """Return the same records with the paper's numbers assigned to the other metrics.
 
     Sizes stay those of the claim's metrics, since tokens convert units, and a mean over lines counts lines.
@@ -164,5 +164,5 @@ def _read_as(runs: Runs, metrics: Mapping[str, str]) -> Runs:
     for replica in runs.replicas:
         sizes = {(metrics[metric], split): n for (metric, split), n in replica.sizes.items() if metric in metrics}
         replicas.append(replace(replica, sizes={**replica.sizes, **sizes}))
-    entry = runs.entry.model_copy(update={"reported": renamed(runs.entry.reported, metrics)})
+    entry = runs.entry.model_copy(update={"reported": rename_metrics(runs.entry.reported, metrics)})
     return replace(runs, entry=entry, replicas=replicas)

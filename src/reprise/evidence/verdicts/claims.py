@@ -9,15 +9,15 @@ from reprise.config.claims import Claim, Learned
 from reprise.config.project import PAPERS, Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError, known
-from reprise.evidence.contrasts import Contrast, terms_of
+from reprise.evidence.contrasts import Contrast, list_terms
 from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Estimated, Printed, Verdict
 from reprise.evidence.measure import measure
 from reprise.evidence.numbers import LETTERS
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import mean
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, TRAINED, UNDECIDED
-from reprise.evidence.verdicts.alternatives import Reading, readings, renamed, same_numbers, summary
-from reprise.evidence.verdicts.decide import decide, evidence_of, experiments_of
+from reprise.evidence.verdicts.alternatives import Reading, compares_same_numbers, readings, rename_metrics, summary
+from reprise.evidence.verdicts.decide import classify_evidence, decide, list_experiments
 from reprise.records.evaluation import is_loss_by_count
 from reprise.records.resolved import FULL
 from reprise.units import is_ratio_scale
@@ -43,11 +43,11 @@ def judge_claims(project: Project, loaded: Mapping[str, Mapping[str, Runs]]) -> 
             where = f"{file}: key claims.{key}"
             if not asks_evaluations(claim):  # their metrics are known, and a text may lack the words of a band
                 _check_metrics(claim, runs, where)
-            _check_learned(claim.learned, [term.experiment for term in terms_of(claim)], runs, where)
+            _check_learned(claim.learned, [term.experiment for term in list_terms(claim)], runs, where)
             for assumption, alternative, choice in paper.choices():
-                if choice.metrics.keys() & {term.quantity[0] for term in terms_of(claim)}:
+                if choice.metrics.keys() & {term.quantity[0] for term in list_terms(claim)}:
                     where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}.metrics"
-                    _check_metrics(renamed(claim, choice.metrics), runs, where)
+                    _check_metrics(rename_metrics(claim, choice.metrics), runs, where)
             decisions[paper_id][key] = judge(key, claim, paper, table, project.config.tier)
     return decisions
 
@@ -60,11 +60,11 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
     if asks_evaluations(claim):
         table = table.by_evaluations()
     verdict = decide(claim, table)
-    evidence = evidence_of(claim, table)
+    evidence = classify_evidence(claim, table)
     under = list(readings(claim, paper, table, verdict))
-    primary = [reading for reading in under if reading.choice.co_primary and reading.looked_at]
+    primary = [reading for reading in under if reading.choice.co_primary and reading.comparisons_judged]
     return Decision(
-        **_judged(claim, verdict, table),
+        **_list_judged_fields(claim, verdict, table),
         claim=key,
         text=claim.label,
         evidence=evidence,
@@ -73,34 +73,37 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
         afterwards=claim.afterwards,
         was=tuple(claim.was),
         contradicted_by=claim.contradicted_by,
-        welch=_by_welch(claim, verdict, table),
+        welch=_decide_by_welch(claim, verdict, table),
         settings=summary(under, verdict),
-        co_primary={r.name: CoPrimary(**_judged(claim, _of_all(r), r.table), found=r.choice.found) for r in primary},
-        alternatives={reading.name: _alternative(reading) for reading in under},
+        co_primary={
+            r.name: CoPrimary(**_list_judged_fields(claim, _decide_on_all(r), r.table), found=r.choice.found)
+            for r in primary
+        },
+        alternatives={reading.name: _summarise_reading(reading) for reading in under},
     )
 
 
 def asks_evaluations(claim: Claim) -> bool:
     """Whether the claim's metrics stand in evaluation records."""
-    return any(is_loss_by_count(term.quantity[0]) for term in terms_of(claim))
+    return any(is_loss_by_count(term.quantity[0]) for term in list_terms(claim))
 
 
-def _by_welch(claim: Claim, verdict: Verdict, table: Table) -> str | None:
+def _decide_by_welch(claim: Claim, verdict: Verdict, table: Table) -> str | None:
     """Return the answer where every experiment has its own replicas' deviation alone."""
     if not any(isinstance(one, Estimated) and one.counts == "seeds" for one in verdict.comparisons):
         return None
     return decide(claim, replace(table, moderated=False)).answer
 
 
-def _of_all(reading: Reading) -> Verdict:
+def _decide_on_all(reading: Reading) -> Verdict:
     """Return the verdict under the alternative; undecided where a part of the claim's comparisons was left out."""
-    decided = reading.under.answer in {AGREES, DISAGREES} and reading.looked_at < reading.parts
+    decided = reading.under.answer in {AGREES, DISAGREES} and reading.comparisons_judged < reading.parts
     return reading.under.model_copy(update={"answer": UNDECIDED} if decided else {})
 
 
-def _judged(claim: Claim, verdict: Verdict, table: Table) -> dict[str, object]:
+def _list_judged_fields(claim: Claim, verdict: Verdict, table: Table) -> dict[str, object]:
     """Return the fields of `Judged`: a verdict, and what stands beside it under one choice of assumptions."""
-    names = experiments_of(claim)
+    names = list_experiments(claim)
     runs = [table.runs[name] for name in names]
     kinds = {one.counts for one in verdict.comparisons}
     return {
@@ -108,11 +111,11 @@ def _judged(claim: Claim, verdict: Verdict, table: Table) -> dict[str, object]:
         "experiments": tuple(names),
         "n": {name: len(of.finished) for name, of in zip(names, runs, strict=True)},
         "counts": next((kind for kind in ("folds", "seeds") if kind in kinds), "exact"),
-        "levels": tuple(_levels(claim, table)) if verdict.answer in JUDGED else (),
+        "levels": tuple(_compare_with_paper(claim, table)) if verdict.answer in JUDGED else (),
     }
 
 
-def _alternative(reading: Reading) -> Alternative:
+def _summarise_reading(reading: Reading) -> Alternative:
     return Alternative(
         answer=reading.under.answer,
         holds=reading.under.holds,
@@ -120,16 +123,16 @@ def _alternative(reading: Reading) -> Alternative:
         notes=reading.under.notes,
         before=reading.chosen.answer,
         flips=reading.turns,
-        looked_at=reading.looked_at,
+        comparisons_judged=reading.comparisons_judged,
         of=reading.parts,
         experiments=tuple(reading.run),
-        same=same_numbers(reading),
+        same=compares_same_numbers(reading),
     )
 
 
-def _levels(claim: Claim, table: Table) -> Iterator[Printed]:
+def _compare_with_paper(claim: Claim, table: Table) -> Iterator[Printed]:
     """Every number of the claim that the paper prints, beside ours: in per cent and in SDs of one replica."""
-    for term in dict.fromkeys(terms_of(claim)):
+    for term in dict.fromkeys(list_terms(claim)):
         runs, (metric, split) = table.runs[term.experiment], term.quantity
         paper, log = runs.reported_in_our_unit(term.quantity), is_ratio_scale(metric)
         values = list(runs.combined([(1.0, term.quantity)], log=log).values())
@@ -154,41 +157,41 @@ def _levels(claim: Claim, table: Table) -> Iterator[Printed]:
         )
 
 
-def _quantities(runs: Mapping[str, Runs]) -> set[Quantity]:
+def _list_quantities(runs: Mapping[str, Runs]) -> set[Quantity]:
     """Return what the finished replicas of a paper have."""
     return {quantity for of in runs.values() for replica in of.finished for quantity in replica.metrics}
 
 
-def _no_record(where: str, quantity: Quantity, recorded: Iterable[Quantity], asked: str = "") -> UserError:
+def _report_no_record(where: str, quantity: Quantity, recorded: Iterable[Quantity], asked: str = "") -> UserError:
     names = (f"{metric} ({split})" for metric, split in recorded)
     return UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {known(asked, names)}")
 
 
 def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:
     """Refuse a metric that no finished replica of the paper has: a mistake, or not recorded yet."""
-    recorded = _quantities(runs) | {
+    recorded = _list_quantities(runs) | {
         quantity for r in runs.values() for replica in r.replicas for quantity in replica.best
     }
     # Where a text has no word that long, a record with the curve lacks them, and the claim is told so.
     recorded |= {(metric, split) for name, split in recorded if name in LETTERS for metric in LETTERS}
-    for term in terms_of(claim):
+    for term in list_terms(claim):
         # A curve may lack the point that is asked for, where a tier stops before it: the claim is told so.
         known_as = {term.quantity, (term.quantity[0].partition("@")[0], term.quantity[1])}
         if runs[term.experiment].finished and not known_as & recorded:
-            raise _no_record(where, term.quantity, recorded)
+            raise _report_no_record(where, term.quantity, recorded)
 
 
 def _check_learned(rule: Learned | None, names: Iterable[str], runs: Mapping[str, Runs], where: str) -> None:
     """Refuse a rule of learning whose metric no finished replica has, once one of `names` has run."""
     if rule is None or not any(runs[name].finished for name in names):
         return
-    if (rule.metric, rule.split) not in (recorded := _quantities(runs)):
-        raise _no_record(f"{where}.learned", (rule.metric, rule.split), recorded)
+    if (rule.metric, rule.split) not in (recorded := _list_quantities(runs)):
+        raise _report_no_record(f"{where}.learned", (rule.metric, rule.split), recorded)
 
 
 def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
     """Refuse a number of the paper that stands beside none of ours, though the experiment was run: misspelt."""
-    recorded = _quantities(runs)
+    recorded = _list_quantities(runs)
     for name, experiment in paper.experiments.items():
         # Another dataset, in the place of the paper's, may lack what the paper counts.
         comparable = runs[name].finished and not runs[name].replaced_dataset
@@ -196,4 +199,4 @@ def _check_reported(paper: Paper, runs: Mapping[str, Runs], file: Path) -> None:
             quantity = (reported.metric, reported.split)
             if quantity not in recorded:
                 where = f"{file}: key experiments.{name}.reported.{i}"
-                raise _no_record(where, quantity, recorded, f"{quantity[0]} ({quantity[1]})")
+                raise _report_no_record(where, quantity, recorded, f"{quantity[0]} ({quantity[1]})")

@@ -2,69 +2,69 @@
 
 from reprise.config.claims import Claim
 from reprise.evidence import verdicts
-from reprise.evidence.contrasts import statements, terms_of
+from reprise.evidence.contrasts import list_hypotheses, list_terms
 from reprise.evidence.decisions import Listed, Reason, Verdict
 from reprise.evidence.runs import Runs, Table, trains
 from reprise.evidence.verdicts import kinds, means
 
 
-def experiments_of(claim: Claim) -> list[str]:
+def list_experiments(claim: Claim) -> list[str]:
     """Return the experiments and checks that decide a claim, each once, in its order."""
     names = [term.experiment for _, term in claim.sides()]
     return list(dict.fromkeys([*names, *claim.checks, *claim.corrections]))
 
 
-def parts_of(claim: Claim) -> list[set[str]]:
+def list_parts(claim: Claim) -> list[set[str]]:
     """Return the experiments that each part of a claim is about."""
     if claim.checks:
         return [{*claim.checks, *claim.corrections}]
     if claim.share:
         return [{name} for name in claim.share.experiments]
     if claim.unit:
-        return [kinds.judged_by(claim.unit, name) for name in claim.unit.experiments]
+        return [kinds.list_unit_experiments(claim.unit, name) for name in claim.unit.experiments]
     if claim.optimum:
         return [{name for sweep in claim.optimum for name in sweep}]
     if claim.ranks:
         return [{claim.ranks.higher, name} for name in claim.ranks.lower]
-    return [{term.experiment for test in s.tests for _, term in test.weights} for s in statements(claim)]
+    return [{term.experiment for test in s.tests for _, term in test.weights} for s in list_hypotheses(claim)]
 
 
 def decide(claim: Claim, table: Table) -> Verdict:
     """Decide a claim, or say why that cannot be."""
-    if not (parts := parts_of(claim)):
+    if not (parts := list_parts(claim)):
         why = claim.reason or "No statistic is entered for it yet."
         return Verdict(answer=verdicts.NOT_TESTED, notes=(Reason(kind="reason", why=why),))
     looked_at = set().union(*filter(table.covered, parts))
-    needed = [name for name in experiments_of(claim) if name in looked_at]
+    needed = [name for name in list_experiments(claim) if name in looked_at]
     absent = [name for name in needed if not table.runs[name].replicas]
-    missing = _absence([table.runs[name] for name in absent])
-    if absent and (not claim.unit or _undecidable(claim, table, needed, absent)):
+    missing = _list_absent([table.runs[name] for name in absent])
+    if absent and (not claim.unit or _must_wait(claim, table, needed, absent)):
         away = list(dict.fromkeys(filter(None, (table.runs[name].unavailable for name in absent))))
         if away:
             return Verdict(answer=verdicts.NO_DATA, notes=(Reason(kind="unavailable", why=" ".join(away)),))
         return Verdict(answer=verdicts.NOT_RUN, notes=missing)
     if claim.checks:
-        return kinds.of_checks(claim, table)
+        return kinds.decide_checks(claim, table)
     if claim.share:
-        return kinds.of_shares(claim, table)
+        return kinds.decide_shares(claim, table)
     if claim.ranks:
-        return kinds.of_ranks(claim, table)
+        return kinds.decide_ranks(claim, table)
     if claim.unit:
-        verdict = kinds.of_unit(claim, table)
+        verdict = kinds.decide_unit(claim, table)
         return verdict.model_copy(update={"notes": (*verdict.notes, *missing)})
-    return kinds.of_optimum(claim, table) if claim.optimum else means.decide(claim, table)
+    return kinds.decide_optimum(claim, table) if claim.optimum else means.decide(claim, table)
 
 
-def evidence_of(claim: Claim, table: Table) -> str:
+def classify_evidence(claim: Claim, table: Table) -> str:
     """Return what kind of evidence decides a claim: trained models, counts, or equations that were worked out."""
     if claim.evidence or claim.checks:
         return claim.evidence or verdicts.EQUATION
-    asked = [(table.runs[term.experiment], term.quantity) for term in terms_of(claim)]
+    asked = [(table.runs[term.experiment], term.quantity) for term in list_terms(claim)]
     chance = any(runs.learns and not runs.counted([quantity]) for runs, quantity in asked)
     return verdicts.TRAINED if chance else verdicts.COUNTED
 
 
-def _undecidable(claim: Claim, table: Table, needed: list[str], absent: list[str]) -> bool:
+def _must_wait(claim: Claim, table: Table, needed: list[str], absent: list[str]) -> bool:
     """Tell whether a question of unit has to wait.
 
     A unit is one for all numbers of a table, so that the models that were run say which; but the reference has to be
@@ -76,7 +76,7 @@ def _undecidable(claim: Claim, table: Table, needed: list[str], absent: list[str
     )
 
 
-def _absence(absent: list[Runs]) -> tuple[Listed, ...]:
+def _list_absent(absent: list[Runs]) -> tuple[Listed, ...]:
     titles: dict[str, list[str]] = {"not-at-tier": [], "not-trained": [], "not-evaluated": [], "not-run": []}
     for runs in absent:
         to_train = "not-evaluated" if runs.evaluated else "not-trained"

@@ -9,20 +9,20 @@ from reprise.config.claims import Claim, Comparison, UnitQuestion
 from reprise.evidence import verdicts
 from reprise.evidence.decisions import Beats, Error, Listed, Nothing, Ranks, Share, Unit, Units, Verdict
 from reprise.evidence.runs import Quantity, Runs, Table
-from reprise.evidence.statistics import binomial, clopper_pearson, mean, ranks_above
+from reprise.evidence.statistics import binomial, clopper_pearson, mean, rank_sum_p
 from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED, Part, means
 
 
-def of_checks(claim: Claim, table: Table) -> Verdict:
+def decide_checks(claim: Claim, table: Table) -> Verdict:
     """Compare the error of each check with its tolerance; errors of a corrected formula decide nothing."""
-    errors = [error for name in claim.checks for error in _errors(table.runs[name])]
-    corrected = [error for name in claim.corrections for error in _errors(table.runs[name], corrected=True)]
+    errors = [error for name in claim.checks for error in _list_errors(table.runs[name])]
+    corrected = [error for name in claim.corrections for error in _list_errors(table.runs[name], corrected=True)]
     held = all(error.held for error in errors)
     answer = AGREES if held else DISAGREES
     return Verdict(answer=answer, comparisons=(*errors, *corrected), method="computed error", holds=held)
 
 
-def _errors(runs: Runs, corrected: bool = False) -> list[Error]:
+def _list_errors(runs: Runs, corrected: bool = False) -> list[Error]:
     tolerance = runs.resolved.config["tolerance"]
     return [
         Error(
@@ -42,7 +42,7 @@ def _errors(runs: Runs, corrected: bool = False) -> list[Error]:
     ]
 
 
-def of_shares(claim: Claim, table: Table) -> Verdict:
+def decide_shares(claim: Claim, table: Table) -> Verdict:
     """Test the share of replicas of each experiment that reach a number.
 
     A replica reaches it if the metric, or a point of its curve, is at least `reaches`. A diverged replica counts by its
@@ -63,7 +63,7 @@ def of_shares(claim: Claim, table: Table) -> Verdict:
                 n={runs.name: n},
                 counts="seeds",
                 answer=verdicts.direction(parts[-1:]),
-                p=parts[-1].p_for,
+                p=parts[-1].p_value,
                 tail=verdicts.TAIL,
                 experiment=runs.name,
                 reached=reached,
@@ -74,11 +74,11 @@ def of_shares(claim: Claim, table: Table) -> Verdict:
                 level=verdicts.LEVEL,
             )
         )
-    holds = all(part.toward > 0 for part in parts)
+    holds = all(part.signed_estimate > 0 for part in parts)
     return Verdict(answer=verdicts.direction(parts), comparisons=tuple(rows), method="binomial test", holds=holds)
 
 
-def of_ranks(claim: Claim, table: Table) -> Verdict:
+def decide_ranks(claim: Claim, table: Table) -> Verdict:
     """Test the replicas of `higher` against those of each of `lower` by exact rank tests; a diverged one ranks last.
 
     All pairs have to hold, so the largest p decides.
@@ -86,14 +86,14 @@ def of_ranks(claim: Claim, table: Table) -> Verdict:
     runs, quantity = table.runs, (claim.metric, claim.split)
     high = runs[claim.ranks.higher]
     others = [runs[name] for name in claim.ranks.lower if table.covered({claim.ranks.higher, name})]
-    above, below = _numbers(high, quantity), [_numbers(of, quantity) for of in others]
+    above, below = _list_values(high, quantity), [_list_values(of, quantity) for of in others]
     if not above or not all(below):
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
     parts, pairs = [], []
     for of, numbers in zip(others, below, strict=True):
         medians = median(above), median(numbers)
         gap = medians[0] - medians[1]
-        parts.append(Part(0.0 if math.isnan(gap) else gap, ranks_above(above, numbers), ranks_above(numbers, above)))
+        parts.append(Part(0.0 if math.isnan(gap) else gap, rank_sum_p(above, numbers), rank_sum_p(numbers, above)))
         decidable = 1 / math.comb(len(above) + len(numbers), len(above)) <= verdicts.TAIL
         pairs.append(
             Ranks(
@@ -101,20 +101,20 @@ def of_ranks(claim: Claim, table: Table) -> Verdict:
                 n={high.name: len(above), of.name: len(numbers)},
                 counts="seeds",
                 answer=verdicts.direction(parts[-1:]),
-                p=parts[-1].p_for if decidable else None,
+                p=parts[-1].p_value if decidable else None,
                 tail=verdicts.TAIL,
                 other=of.title,
                 replicas=(len(above), len(numbers)),
                 above=sum(x > max(numbers) for x in above),
                 medians=tuple(x if math.isfinite(x) else None for x in medians),
-                toward=min(max(parts[-1].toward, -_FAR), _FAR),
+                signed_estimate=min(max(parts[-1].signed_estimate, -_FAR), _FAR),
             )
         )
     return Verdict(
         answer=verdicts.direction(parts),
         comparisons=tuple(pairs),
         method="exact rank-sum tests (Mann-Whitney)",
-        holds=all(part.toward > 0 for part in parts),
+        holds=all(part.signed_estimate > 0 for part in parts),
     )
 
 
@@ -122,11 +122,11 @@ _FAR = 1e300
 """Stands for the infinite gap to a diverged median."""
 
 
-def _numbers(runs: Runs, quantity: Quantity) -> list[float]:
+def _list_values(runs: Runs, quantity: Quantity) -> list[float]:
     return [r.metrics[quantity] for r in runs.finished if quantity in r.metrics] + [math.inf] * runs.diverged
 
 
-def of_optimum(claim: Claim, table: Table) -> Verdict:
+def decide_optimum(claim: Claim, table: Table) -> Verdict:
     """Test that one value of the varied setting is optimal in all sweeps of `optimum`.
 
     A value is optimal if no other value of its sweep has a metric lower by more than the margin, in every sweep. The
@@ -134,9 +134,11 @@ def of_optimum(claim: Claim, table: Table) -> Verdict:
     chosen after its numbers are known. It disagrees if every value is refuted.
     """
     places, table = range(len(claim.optimum[0])), replace(table, covered=lambda names: True)
-    serving = [means.decide(_serves(claim, place), table, tail=verdicts.TAIL / len(places)) for place in places]
-    refuted = [means.decide(_serves(claim, place), table).answer == DISAGREES for place in places]
-    best = serving[(chosen := min(places, key=lambda place: _doubt(serving[place])))]
+    serving = [
+        means.decide(_claim_optimum_at(claim, place), table, tail=verdicts.TAIL / len(places)) for place in places
+    ]
+    refuted = [means.decide(_claim_optimum_at(claim, place), table).answer == DISAGREES for place in places]
+    best = serving[(chosen := min(places, key=lambda place: _rank_uncertainty(serving[place])))]
     if not best.comparisons:
         return best
     answer = DISAGREES if all(refuted) else UNDECIDED
@@ -146,14 +148,14 @@ def of_optimum(claim: Claim, table: Table) -> Verdict:
     return best.model_copy(update={"answer": answer, "notes": (place, *best.notes)})
 
 
-def _serves(claim: Claim, place: int) -> Claim:
+def _claim_optimum_at(claim: Claim, place: int) -> Claim:
     """Return the claim that no other value of a sweep is lower than this one by more than the margin."""
     pairs = [(sweep[place], other) for sweep in claim.optimum for i, other in enumerate(sweep) if i != place]
     compare = [Comparison(lower=lower, higher=higher) for lower, higher in pairs]
     return claim.model_copy(update={"kind": "non-inferiority", "optimum": None, "compare": compare})
 
 
-def _doubt(verdict: Verdict) -> tuple[float, float]:
+def _rank_uncertainty(verdict: Verdict) -> tuple[float, float]:
     """Return the largest p; without p, how much lower the metric is elsewhere."""
     least_sure = max((one.p for one in verdict.comparisons), default=math.inf)
     return least_sure, -min((one.estimate for one in verdict.comparisons), default=-math.inf)
@@ -163,28 +165,28 @@ CLEAR = 2.0
 """A unit fits if the mean log ratio is below half of that under the other unit."""
 
 
-def distance(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
+def mean_log_ratio(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
     """Return the mean logarithm of ours over printed for the same models in one unit; 0 if they agree."""
     return mean(math.log(ours[name] / printed[name]) for name in printed)
 
 
-def judged_by(question: UnitQuestion, name: str) -> set[str]:
+def list_unit_experiments(question: UnitQuestion, name: str) -> set[str]:
     """Return the experiments behind one model's number: its own and the reference model."""
     return {name, *filter(None, (question.reference,))}
 
 
-def of_unit(claim: Claim, table: Table) -> Verdict:
+def decide_unit(claim: Claim, table: Table) -> Verdict:
     """Decide whether the paper's entropies are in the unit that it states, by ours of the same models in both units."""
     question, quantity, runs = claim.unit, (claim.metric, claim.split), table.runs
     printed, ours, otherwise = {}, {}, {}
-    for name in (name for name in question.experiments if table.covered(judged_by(question, name))):
+    for name in (name for name in question.experiments if table.covered(list_unit_experiments(question, name))):
         value, own = runs[name].reported(quantity), runs[name].mean(quantity, question.stated)
         if value is not None and own is not None:
             printed[name], ours[name] = value, own
             otherwise[name] = runs[name].mean(quantity, question.other)
     if not printed:
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
-    stated, other = distance(printed, ours), distance(printed, otherwise)
+    stated, other = mean_log_ratio(printed, ours), mean_log_ratio(printed, otherwise)
     answer = UNDECIDED
     if abs(stated) * CLEAR < abs(other):
         answer = AGREES

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from reprise.config.claims import Claim, Learned
 from reprise.evidence import verdicts
-from reprise.evidence.contrasts import Contrast, Statement, Term, statements
+from reprise.evidence.contrasts import Contrast, Hypothesis, Term, list_hypotheses
 from reprise.evidence.decisions import (
     Curvature,
     Difference,
@@ -22,9 +22,9 @@ from reprise.evidence.decisions import (
     Verdict,
 )
 from reprise.evidence.decisions import Term as Mean
-from reprise.evidence.measure import Compared, compare, measure
+from reprise.evidence.measure import HypothesisEstimate, estimate_hypothesis, measure
 from reprise.evidence.runs import Runs, Table
-from reprise.evidence.statistics import replicas_needed
+from reprise.evidence.statistics import count_replicas_needed
 from reprise.evidence.verdicts import Part
 from reprise.units import is_ratio_scale
 
@@ -44,41 +44,43 @@ _UNEQUAL = 0.05
 def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
     """Decide a claim about means, at the level `tail`; by default that of the claim's kind."""
     runs = table.runs
-    stated = [s for s in statements(claim) if table.covered({term.experiment for _, term in s.plain.weights})]
+    stated = [s for s in list_hypotheses(claim) if table.covered({term.experiment for _, term in s.effect.weights})]
     names = dict.fromkeys(term.experiment for s in stated for test in s.tests for _, term in test.weights)
-    notes = _lost(stated, {name: runs[name] for name in names})
-    parts = [compare(statement, table) for statement in stated]
+    notes = _note_missing(stated, {name: runs[name] for name in names})
+    parts = [estimate_hypothesis(hypothesis, table) for hypothesis in stated]
     if None in parts:
         return Verdict(answer=verdicts.UNDECIDED, notes=(*notes, Nothing()))
-    not_learned = unlearned(claim.learned, runs, names)
-    judged = [_judgeable(part, claim, table, set(not_learned)) for part in parts]
+    not_learned = find_unlearned(claim.learned, runs, names)
+    judged = [_judge_comparison(part, claim, table, set(not_learned)) for part in parts]
     counted = [part for part in judged if part]
-    tail, method = tail or verdicts.tail_of(claim.kind), parts[0].plain.method
-    if method == "folds" and all(max(part.plain.counts.values()) == 1 for part in parts):
+    tail, method = tail or verdicts.choose_tail(claim.kind), parts[0].effect.method
+    if method == "folds" and all(max(part.effect.counts.values()) == 1 for part in parts):
         method = "fold"
     if all(part.test.estimate.error is None for part in parts):
         method = "unknown"
     if not_learned:
-        notes.append(unlearned_note(claim.learned, runs, not_learned))
-    if unknown := dict.fromkeys(name for part in parts for name in part.test.unknown):
+        notes.append(note_unlearned(claim.learned, runs, not_learned))
+    if unknown := dict.fromkeys(name for part in parts for name in part.test.without_sd):
         notes.append(Listed(kind="unknown", titles=tuple(runs[name].title for name in unknown)))
-    if (doubt := min((p for part in parts if (p := part.plain.doubt) is not None), default=1.0)) < _UNEQUAL:
-        notes.append(Unequal(p=doubt))
-    if claim.trend and len(parts) == len(statements(claim)) and (rise := _rise(claim, table)):
+    if (least_p := min((p for part in parts if (p := part.effect.bartlett_p) is not None), default=1.0)) < _UNEQUAL:
+        notes.append(Unequal(p=least_p))
+    if claim.trend and len(parts) == len(list_hypotheses(claim)) and (rise := _note_rise(claim, table)):
         notes.append(rise)
     return Verdict(
         answer=verdicts.direction(counted, tail, lost=any(isinstance(note, Lost) for note in notes)),
-        comparisons=tuple(_comparison(part, own, claim, table, tail) for part, own in zip(parts, judged, strict=True)),
+        comparisons=tuple(
+            _make_comparison(part, own, claim, table, tail) for part, own in zip(parts, judged, strict=True)
+        ),
         method=METHODS[method],
-        holds=all(part.toward > 0 for part in counted) if counted else None,
-        replicas=_forecast(parts, tail),
+        holds=all(part.signed_estimate > 0 for part in counted) if counted else None,
+        replicas=_forecast_replicas(parts, tail),
         notes=tuple(notes),
     )
 
 
-def _lost(stated: Sequence[Statement], experiments: Mapping[str, Runs]) -> list[Note]:
+def _note_missing(stated: Sequence[Hypothesis], experiments: Mapping[str, Runs]) -> list[Note]:
     """Note the replicas without a number by experiment: diverged ones, and finished ones that lack the metric."""
-    terms = {term for statement in stated for _, term in statement.plain.weights}
+    terms = {term for hypothesis in stated for _, term in hypothesis.effect.weights}
     notes: dict[str, list[Note]] = {"diverged": [], "lacking": []}
     for name, runs in experiments.items():
         quantities = {term.quantity for term in terms if term.experiment == name}
@@ -88,13 +90,13 @@ def _lost(stated: Sequence[Statement], experiments: Mapping[str, Runs]) -> list[
     return [*notes["diverged"], *notes["lacking"]]
 
 
-def unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
+def find_unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
     """Return the experiments whose mean is not better than the chance level of the rule, or that lack the metric."""
     levels = {name: runs[name].mean((rule.metric, rule.split)) for name in names} if rule else {}
     return [name for name, level in levels.items() if level is None or not rule.shown_by(level)]
 
 
-def unlearned_note(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]) -> Unlearned:
+def note_unlearned(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]) -> Unlearned:
     """Make the note on experiments that did not learn."""
     return Unlearned(titles=tuple(runs[name].title for name in names), why=rule.why)
 
@@ -103,12 +105,12 @@ _LOSSES = ("perplexity", "cross_entropy", "loss")
 """Prefixes of metrics for which lower is better."""
 
 
-def _failed(part: Compared, claim: Claim, not_learned: Set[str]) -> tuple[bool, bool]:
+def _failed(part: HypothesisEstimate, claim: Claim, not_learned: Set[str]) -> tuple[bool, bool]:
     """Return whether the model that should be better did not learn, and whether the comparison can be judged at all.
 
     An equivalence or a non-inferiority needs both models to have learned.
     """
-    terms = part.statement.plain.weights
+    terms = part.hypothesis.effect.weights
     failed = [(weight, term) for weight, term in terms if term.experiment in not_learned]
     if not failed:
         return False, True
@@ -120,7 +122,7 @@ def _failed(part: Compared, claim: Claim, not_learned: Set[str]) -> tuple[bool, 
     return any(better), True
 
 
-def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Set[str]) -> Part | None:
+def _judge_comparison(part: HypothesisEstimate, claim: Claim, table: Table, not_learned: Set[str]) -> Part | None:
     """Return the test of a comparison; None for a comparison within one model that did not learn."""
     against = [test.estimate.p_below() for test in part.tests]
     failed, judged = _failed(part, claim, not_learned)
@@ -128,16 +130,16 @@ def _judgeable(part: Compared, claim: Claim, table: Table, not_learned: Set[str]
         return None
     if failed and claim.kind not in {"superiority", "ordering"}:
         return Part(part.test.estimate.value, 1.0, 1.0, learned=False)
-    if claim.kind in {"superiority", "ordering"} and abs(part.plain.estimate.value) < _item(part, table):
+    if claim.kind in {"superiority", "ordering"} and abs(part.effect.estimate.value) < _item(part, table):
         return Part(0.0, 1.0, 1.0, not failed)
     estimate = part.test.estimate
-    p_for = 1.0 if failed else estimate.p_above()
-    return Part(estimate.value, p_for, min(1.0, len(against) * min(against)), not failed)
+    p_value = 1.0 if failed else estimate.p_above()
+    return Part(estimate.value, p_value, min(1.0, len(against) * min(against)), not failed)
 
 
-def _item(part: Compared, table: Table) -> float:
+def _item(part: HypothesisEstimate, table: Table) -> float:
     """Return one item as a share of the test set: shares that differ by less count as equal. 0 for other metrics."""
-    terms = [term for _, term in part.statement.plain.weights]
+    terms = [term for _, term in part.hypothesis.effect.weights]
     if len(terms) < 2:
         return 0.0
     asked = [(table.runs[term.experiment], term.quantity) for term in terms]
@@ -147,20 +149,20 @@ def _item(part: Compared, table: Table) -> float:
     return min(1 / n if n else 0.0 for n in sizes)
 
 
-def _forecast(parts: Sequence[Compared], tail: float) -> int | None:
+def _forecast_replicas(parts: Sequence[HypothesisEstimate], tail: float) -> int | None:
     """Return the replicas of each experiment that make every comparison significant if the paper's numbers are true."""
     needed = []
     for part in parts:
-        if part.plain.method == "exact" or None in part.paper_tests or not all(t.variances for t in part.tests):
+        if part.effect.method == "exact" or None in part.paper_tests or not all(t.variances for t in part.tests):
             return None
         needed += [
-            replicas_needed(effect, test.variances, test.ratio, tail)
+            count_replicas_needed(effect, test.variances, test.fold_ratio, tail)
             for test, effect in zip(part.tests, part.paper_tests, strict=True)
         ]
     return None if not needed or None in needed else max(needed)
 
 
-def _rise(claim: Claim, table: Table) -> Rise | None:
+def _note_rise(claim: Claim, table: Table) -> Rise | None:
     """Note by how much the end of a sweep lies significantly above its lowest value; None if it does not."""
     terms = [Term(name, (claim.metric, claim.split)) for name in claim.trend.experiments]
     means = [table.runs[t.experiment].mean(t.quantity) for t in terms]
@@ -180,19 +182,21 @@ def _rise(claim: Claim, table: Table) -> Rise | None:
     )
 
 
-def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table, tail: float) -> Estimated:
+def _make_comparison(
+    part: HypothesisEstimate, judged: Part | None, claim: Claim, table: Table, tail: float
+) -> Estimated:
     """Return the numbers of a comparison. The estimate has no margin, `p` has; both are in the claim's direction."""
-    runs, plain = table.runs, part.statement.plain
-    terms = [(weight, term, runs[term.experiment]) for weight, term in plain.weights]
+    runs, effect = table.runs, part.hypothesis.effect
+    terms = [(weight, term, runs[term.experiment]) for weight, term in effect.weights]
     level = LEVELS.get(claim.kind, verdicts.LEVEL)
-    interval = part.plain.estimate.interval(verdicts.LEVEL)
-    between = len(terms) > 1 and part.plain.method != "exact"
+    interval = part.effect.estimate.interval(verdicts.LEVEL)
+    between = len(terms) > 1 and part.effect.method != "exact"
     numbers = {
         "label": "",
-        "n": {runs[name].name: count for name, count in part.plain.counts.items()},
-        "counts": part.plain.method,
+        "n": {runs[name].name: count for name, count in part.effect.counts.items()},
+        "counts": part.effect.method,
         "answer": verdicts.direction([judged] if judged else [], tail),
-        "p": judged.p_for if judged else None,
+        "p": judged.p_value if judged else None,
         "tail": tail,
         "terms": tuple(
             Mean(
@@ -208,24 +212,26 @@ def _comparison(part: Compared, judged: Part | None, claim: Claim, table: Table,
             )
             for (weight, term, of), mean in zip(terms, part.means, strict=True)
         ),
-        "scale": "log" if plain.log else "difference",
+        "scale": "log" if effect.log else "difference",
         "unit": _same(of.unit(term.quantity) for _, term, of in terms),
-        "estimate": part.plain.estimate.value,
-        "error": part.plain.estimate.error,
-        "interval": part.plain.estimate.interval(level),
+        "estimate": part.effect.estimate.value,
+        "error": part.effect.estimate.error,
+        "interval": part.effect.estimate.interval(level),
         "level": level,
-        "toward": judged.toward if judged else 0.0,
-        "borrowed": tuple(runs[name].name for name in part.plain.borrowed),
-        "doubt": part.plain.doubt,
+        "signed_estimate": judged.signed_estimate if judged else 0.0,
+        "borrowed": tuple(runs[name].name for name in part.effect.borrowed),
+        "bartlett_p": part.effect.bartlett_p,
         "paper": part.paper,
         "paper_unit": _same(of.reported_unit(term.quantity) for _, term, of in terms),
-        "paper_here": part.paper_here,
-        "paper_band": part.band,
-        "size": verdicts.size(interval, part.paper_here, part.band) if between else None,
-        "ratio": verdicts.ratio(part.plain.estimate.value, interval, part.paper_here, part.band) if between else None,
+        "paper_converted": part.paper_converted,
+        "paper_band": part.paper_band,
+        "size": verdicts.size(interval, part.paper_converted, part.paper_band) if between else None,
+        "ratio": verdicts.ratio(part.effect.estimate.value, interval, part.paper_converted, part.paper_band)
+        if between
+        else None,
     }
     if len(terms) == 1:
-        return Level(**numbers, bound=-plain.offset * terms[0][0])
+        return Level(**numbers, bound=-effect.offset * terms[0][0])
     if claim.curve:
         return Curvature(**numbers)
     return (Trend if claim.trend and len(terms) > 2 else Gap if claim.gaps else Difference)(**numbers)

@@ -104,7 +104,9 @@ def forest(groups: Mapping[str, Sequence[Answer]], narrow: bool = False, alone: 
 def _marks(answer: Answer, at: float, x: Callable[[float], float]) -> Iterator[str]:
     """Draw the paper's band and mark, and our interval, arrows and mark."""
     one, kind, ratio = answer.plotted, answer.kind, answer.plotted.ratio
-    left, right = sorted(x(bound / one.paper_here) for bound in one.paper_band or (one.paper_here, one.paper_here))
+    left, right = sorted(
+        x(bound / one.paper_converted) for bound in one.paper_band or (one.paper_converted, one.paper_converted)
+    )
     yield f'<rect class="band" x="{left}" y="{at - 5}" width="{round(right - left, 1)}" height="10"/>'
     yield f'<path class="paper" d="M{x(1)} {at - 5}l3.5 5l-3.5 5l-3.5 -5z"/>'
     low, high = (ratio.value if bound is None else bound for bound in (ratio.low, ratio.high))

@@ -207,9 +207,9 @@ def paper_cell(one: AnyComparison) -> str:
             value = one.terms[0].paper
             return UNPRINTED if value is None else number(value) + _other_unit(one)
         case Estimated():
-            if one.paper_here is None:
+            if one.paper_converted is None:
                 return _printed_sides(one) or _half_printed(one)
-            change = _change(one.paper_here, one, None)
+            change = _change(one.paper_converted, one, None)
             sides = _printed_sides(one)
             if _other_unit(one):
                 return f"{sides} = {change} {unit_words(one.unit)}".strip()

@@ -37,7 +37,7 @@ class Measured:
         n: How many replicas it is of.
         own: The SD of these replicas; if `log`, of their logarithms.
         deviation: The SD that verdicts take for one replica; if `log`, of its logarithm. None where it is unknown.
-        freedom: Its degrees of freedom.
+        df: Its degrees of freedom.
         interval: The 95 % interval of the mean; None where the replicas are too few to know one.
         log: Whether the metric is averaged by its logarithm.
         single: "one seed" or "one fold", of which no interval is known; None of more, and of what is counted.
@@ -47,7 +47,7 @@ class Measured:
     n: int
     own: float | None = None
     deviation: float | None = None
-    freedom: float | None = None
+    df: float | None = None
     interval: tuple[float, float] | None = None
     log: bool = False
     single: str | None = None
@@ -144,7 +144,7 @@ def _measured(name: str, quantity: Quantity, table: Table) -> Measured:
     if plain.mean is None or plain.mean == math.inf:
         return plain
     estimated = measure(Contrast(((1.0, Term(name, quantity)),), log=log), table)
-    if plain.n == 1 and (estimated.borrowed or estimated.unknown):
+    if plain.n == 1 and (estimated.borrowed or estimated.without_sd):
         return replace(plain, single="one fold" if estimated.method == "folds" else "one seed")
     if estimated.estimate.error is None or not estimated.variances:
         return plain
@@ -152,7 +152,7 @@ def _measured(name: str, quantity: Quantity, table: Table) -> Measured:
     return replace(
         plain,
         deviation=_steady(math.sqrt(estimated.variances[0])),
-        freedom=_steady(estimated.estimate.freedom),
+        df=_steady(estimated.estimate.df),
         interval=tuple(_steady(math.exp(end) if log else end) for end in ends),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from reprise.config.claims import Bound, Claim
 from reprise.config.schema import Paper
-from reprise.evidence.contrasts import terms_of
+from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Alternative, Decision
 from reprise.evidence.verdicts import AGREES, ANSWERS, DISAGREES, JUDGED
 from reprise.report.parts.context import Context, Status
@@ -43,7 +43,7 @@ def of_experiments(context: Context, names: Iterable[str], about: Collection[str
 
 def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
     """Whether a claim asks for one of these metrics of the experiment; an identity asks for none and is about all."""
-    terms = terms_of(claim)
+    terms = list_terms(claim)
     asked = {" ".join(map(str, term.quantity)) for term in terms if term.experiment == experiment}
     return any(fnmatchcase(quantity, pattern) for quantity in asked for pattern in about) or not (terms or not about)
 
@@ -74,12 +74,12 @@ def was_judged(alternative: Alternative) -> bool:
 
 def is_looked_at(alternative: Alternative) -> bool:
     """Whether some of a claim's comparisons are to be judged under an alternative, run or not."""
-    return alternative.looked_at > 0
+    return alternative.comparisons_judged > 0
 
 
 def part_of(alternative: Alternative) -> str:
     """Write " (2 of 4 comparisons)", where an alternative judges a part of a claim; "" where it is all."""
-    looked_at, every = alternative.looked_at, alternative.of
+    looked_at, every = alternative.comparisons_judged, alternative.of
     return f" ({looked_at} of {every} comparisons)" if looked_at < every else ""
 
 

@@ -12,7 +12,7 @@ from reprise.config.claims import Published
 from reprise.data.text.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
-from reprise.evidence.verdicts.kinds import CLEAR, distance
+from reprise.evidence.verdicts.kinds import CLEAR, mean_log_ratio
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, picked, signed, text, values
 from reprise.report.parts import verdicts, words
@@ -182,7 +182,7 @@ _READINGS = {"bits": "paper", "nats": "paper_as_nats"}
 def _verdict(printed: pd.DataFrame, yardstick: float) -> str:
     ours = printed[printed.bits.notna()]
     measure = dict(ours.bits) if len(ours) else dict.fromkeys(printed.index, yardstick)
-    off = {u: distance(dict(printed.loc[list(measure), column]), measure) for u, column in _READINGS.items()}
+    off = {u: mean_log_ratio(dict(printed.loc[list(measure), column]), measure) for u, column in _READINGS.items()}
     near, far = sorted(off, key=lambda unit: abs(off[unit]))
     clear = abs(off[near]) * CLEAR < abs(off[far])
     whose = f"Ours ({plural(len(ours), 'model')}) are" if len(ours) else "The n-gram is"
@@ -190,9 +190,9 @@ def _verdict(printed: pd.DataFrame, yardstick: float) -> str:
     return f"{means}nats{f', so that {near} are the plausible unit' if clear else ', which leaves the unit undecided'}."
 
 
-def _by(distance: float) -> str:
+def _by(mean_log_ratio: float) -> str:
     """Write "5.9 % below": a ratio, given by its logarithm."""
-    return f"{fixed(100 * abs(math.expm1(distance)), 1)} % {'above' if distance > 0 else 'below'}"
+    return f"{fixed(100 * abs(math.expm1(mean_log_ratio)), 1)} % {'above' if mean_log_ratio > 0 else 'below'}"
 
 
 def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _row(context: Context, name: str, names: Sequence[str]) -> dict[str, Any]:
         **values(in_bits, "bits"),
         "nats_by_line": by_line.mean,
         "replica_std": nats.deviation,
-        "freedom": nats.freedom,
+        "freedom": nats.df,
         "gap_as_nats": nats.gap(paper),
         "gap_as_bits": in_bits.gap(paper),
         "gap_as_nats_in_std": nats.gap_in_deviations(paper),

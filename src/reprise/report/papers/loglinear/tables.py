@@ -222,7 +222,7 @@ def _row(context: Context, name: str) -> dict[str, Any]:
     for split in SHOWN:
         measurement, paper = measured(context, name, METRIC, split), _paper(context, name, split)
         row |= {f"{split}_paper": paper, **values(measurement, f"{split}_mean")}
-        row |= {f"{split}_deviation": measurement.deviation, f"{split}_freedom": measurement.freedom}
+        row |= {f"{split}_deviation": measurement.deviation, f"{split}_freedom": measurement.df}
         row |= {f"{split}_gap": measurement.gap(paper), f"{split}_gap_in_std": measurement.gap_in_deviations(paper)}
         row[f"{split}_best"] = mean(context.values(name, BEST, split))
     return row

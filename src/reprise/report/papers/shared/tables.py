@@ -11,7 +11,7 @@ from reprise.config.claims import Claim
 from reprise.errors import UserError, known
 from reprise.evidence import readings
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
-from reprise.evidence.contrasts import terms_of
+from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision
 from reprise.evidence.losses import losses_by_count
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
@@ -241,7 +241,7 @@ def _finished_alone(context: Context, frame: pd.DataFrame) -> list[str]:
 
 def _refuse_unknown(context: Context, where: str, numbers: list[tuple[str, str]]) -> None:
     """Refuse a number that no record, claim or printed number has, where a finished run has none of them all."""
-    stated = {term.quantity for claim in context.paper.claims.values() for term in terms_of(claim)}
+    stated = {term.quantity for claim in context.paper.claims.values() for term in list_terms(claim)}
     stated |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
     unknown = [" ".join(pair) for pair in numbers if pair not in context.units.keys() | stated]
     runs = {run for name, base, _ in context.paper.variants() for run in (name, base)}
@@ -424,7 +424,7 @@ def _model_row(context: Context, name: str) -> dict[str, Any]:
         "n": measurement.n,
         "gap": measurement.gap(paper),
         "replica_log_std": measurement.deviation,
-        "freedom": measurement.freedom,
+        "freedom": measurement.df,
         "gap_in_std": measurement.gap_in_deviations(paper),
         **cells.all_values(context, name, {"valid_mean": ("perplexity", "valid")}),
         "floor": to_perplexity(entropy_rate) if entropy_rate is not None else None,
