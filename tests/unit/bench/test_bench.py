@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import ClassVar
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import torch
 from compiler_helpers import needs_compiler
@@ -126,6 +127,14 @@ RIGHT = {"loss": 1000.0, "update_norms": {"W_h": 1.0, "U_h": 2.0}}
 def test_a_loss_or_an_update_that_differs_is_named(expected, found, named):
     said = disagreement(RIGHT | expected, RIGHT | found)
     assert named in said if named else said is None
+
+
+def test_the_norm_of_millions_of_small_updates_is_exact():
+    count = 4_000_000
+    weights = {"W_o": np.zeros(count, np.float32)}
+    done = SimpleNamespace(train=lambda first, last: 1.0, parameters=lambda: {"W_o": np.full(count, 0.1, np.float32)})
+    found = tasks.checked(SimpleNamespace(weights=weights, block=1), done)["update_norms"]
+    assert found["W_o"] == pytest.approx(0.1 * count**0.5, rel=1e-6)
 
 
 def row(workload, implementation, median, share=None, of_limit=None):
