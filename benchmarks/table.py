@@ -82,7 +82,7 @@ def line(cells: Sequence[str]) -> str:
 
 def times(ratio: float) -> str:
     """Return how many times as fast something is, in the one format of all tables."""
-    return f"{ratio:.1f}" if ratio < 100 else f"{ratio:,.0f}"
+    return f"{ratio:.2f}" if ratio < 1 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:,.0f}"
 
 
 def percent(share: float | None) -> str:

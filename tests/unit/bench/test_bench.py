@@ -383,7 +383,7 @@ def test_jobs_at_once_and_members_of_a_stack_have_a_row_and_a_sentence(tmp_path)
     path.write_text(json.dumps({"jobs": 2, "rows": rows}), encoding="utf-8")
     table = committed_table(tmp_path)
     assert "lose 5 % of their speed" in table
-    assert "do 0.1 to 0.2 times as much as N jobs" in table
+    assert "do 0.10 to 0.20 times as much as N jobs" in table
     assert "| 001, r-RNTN, H = K = 100 | `one` | 2 | 100 | 190 | 5 % | 19 | 38 |" in table
     assert "| `other` | `one` | 2 | 1,000 | 1,900 | 5 % | 190 | 380 |" in table
     path.write_text("{}", encoding="utf-8")
