@@ -450,7 +450,7 @@ def loss_by_count(context: Context, table_id: str, options: Mapping[str, Any]) -
         Column("Words", lambda row: integer(row["words"])),
     ]
     for of in experiments:
-        columns += [cells.number(of.title, f"{of.name}.mean", 4), cells.number("SD", f"{of.name}.std", 4)]
+        columns += [cells.number(of.title, f"{of.name}.mean", 4), cells.number(f"SD, {of.title}", f"{of.name}.std", 4)]
     if len(experiments) == 2:
         ends = [f"{of.name}.mean" for of in experiments]
         for row in rows:
