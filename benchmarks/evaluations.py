@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.table import line, table
 from reprise.records.evaluation import read_evaluation
 from reprise.records.resolved import TIERS
 
@@ -24,8 +25,7 @@ def evaluations_table(root: Path) -> str:
     rows = [tuple(_cells(tier, evaluation)) for tier, evaluation in read_evaluations(root)]
     if not rows:
         return NONE_YET
-    head = f"| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}\n"
-    return head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return "\n".join([*table(*_COLUMNS), *map(line, rows)]) + "\n"
 
 
 def _cells(tier: str, evaluation: dict[str, Any]) -> Iterator[str]:

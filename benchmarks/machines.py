@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any, NamedTuple
 
+from benchmarks.table import line, table
 from reprise.evidence.numbers import numbers_of
 from reprise.records.record import read_record
 
@@ -135,7 +136,7 @@ def machines_table(root: Path) -> str:
     rows: dict[tuple[str, str], list[Twin]] = defaultdict(list)
     for twin in find_twins(read_records(root)):
         rows[twin.protocol, twin.differs].append(twin)
-    lines = [f"| {' | '.join(_COLUMNS)} |", "|" + "---|" * len(_COLUMNS)]
+    lines = table(*_COLUMNS)
     for (protocol, differs), twins in sorted(rows.items(), key=lambda row: (row[0][1], row[0][0])):
         known = [twin for twin in twins if twin.first is not None]
         worst = max(known or twins, key=lambda twin: (twin.share_of_sd or 0.0, twin.difference))
@@ -152,5 +153,5 @@ def machines_table(root: Path) -> str:
             deviation,
             "–" if share is None else f"{share:.2g}",
         )
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
+        lines.append(line([str(cell) for cell in cells]))
     return "\n".join(lines) + "\n"

@@ -108,8 +108,8 @@ def shown(results: Sequence[Measured]) -> Iterator[tuple[Any, Measured, dict[str
 
 def processors(results: Sequence[Measured]) -> list[str]:
     """Return the range of our speed over eager PyTorch's, on all processors and on each."""
-    found = [(one.processor, ratios[EAGER]) for _, one, _, ratios in shown(results) if EAGER in ratios]
-    head = f"Our engines are {span([ratio for _, ratio in found], times)} times as fast as eager PyTorch."
+    factors = [(one.processor, ratios[EAGER]) for _, one, _, ratios in shown(results) if EAGER in ratios]
+    head = f"Our engines are {span([ratio for _, ratio in factors], times)} times as fast as eager PyTorch."
     columns = (
         "processor",
         "vectors of PyTorch",
@@ -118,8 +118,8 @@ def processors(results: Sequence[Measured]) -> list[str]:
         "workloads",
     )
     lines = [f"{head} Workload and processor decide:", "", *table(*columns)]
-    for processor in sorted({processor for processor, _ in found}):
-        ratios = [ratio for name, ratio in found if name == processor]
+    for processor in sorted({processor for processor, _ in factors}):
+        ratios = [ratio for name, ratio in factors if name == processor]
         of_it = [one.result for one in results if one.processor == processor]
         peaks = [result["peak_gflops"] for result in of_it if result["peak_gflops"]]
         cells = (of_it[0]["machine"]["cpu_capability"], span(peaks, "{:.0f}".format) if peaks else "–")

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from reprise.records.evaluation import make_evaluation, write_evaluation
+from reprise.files import write_json
+from reprise.records.evaluation import make_evaluation
 from reprise.records.record import Outcome, make_record
 from reprise.records.resolved import Resolved
 
@@ -44,5 +45,5 @@ def place(root: Path, content: dict, tier: str = "reduced") -> Path:
     """Write an evaluation to where a tier has it."""
     name = f"{content['replica']}-{content['config_hash']}.json"
     path = root / f"results/{tier}/evaluations/{content['paper']}/{content['experiment']}/{name}"
-    write_evaluation(path, content)
+    write_json(path, content)
     return path

@@ -41,10 +41,17 @@ def find_experiment(tier: str | None, name: str) -> tuple[Project, Resolved]:
     raise not_in_tier(project.config.tier, "experiment", name, by_id)
 
 
-def named_experiments(experiments: Iterable[Resolved], names: Iterable[str]) -> list[Resolved]:
-    """List the experiments that names of papers and of experiments stand for."""
-    wanted = set(names)
-    return [e for e in experiments if {e.id, e.paper} & wanted]
+def named_experiments(project: Project, experiments: Sequence[Resolved], names: Sequence[str]) -> list[Resolved]:
+    """List the tier's experiments that names of papers and of experiments stand for; all where nothing is named.
+
+    Raises:
+        UserError: A name is not in the tier.
+    """
+    known_names = {name for e in experiments for name in (e.id, e.paper)}
+    for name in names:
+        if name not in known_names:
+            raise not_in_tier(project.config.tier, "paper or experiment", name, known_names)
+    return [e for e in experiments if not names or {e.id, e.paper} & set(names)]
 
 
 def not_in_tier(tier: str, kind: str, name: str, names: Iterable[str]) -> UserError:

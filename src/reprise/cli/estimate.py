@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from reprise.cli.common import console, named_experiments, not_in_tier, project_and_experiments, table
+from reprise.cli.common import console, named_experiments, project_and_experiments, table
 from reprise.config.resolve import other_tiers
 from reprise.estimate.estimates import estimates, hours, summary
 
@@ -15,11 +15,7 @@ def estimate_command(options: argparse.Namespace) -> None:
     for each of their epochs or steps. Replicas that finished on this kind of processor come first.
     """
     project, experiments = project_and_experiments(options.tier)
-    names = {e.id for e in experiments} | {e.paper for e in experiments}
-    for name in options.name:
-        if name not in names:
-            raise not_in_tier(project.config.tier, "paper or experiment", name, names)
-    chosen = named_experiments(experiments, options.name) if options.name else experiments
+    chosen = named_experiments(project, experiments, options.name)
     estimated = estimates(chosen, Path(), among=experiments, tiers=other_tiers(project))
     rows = []
     for one in (e for e in estimated if e.missing):

@@ -15,8 +15,8 @@ from reprise.config.project import Project
 from reprise.data.corpus import Corpus
 from reprise.data.own_text import OWN_TESTS, put_own_test
 from reprise.errors import Failed, UserError
-from reprise.files import entry_exists, read_whole, require_place
-from reprise.records.evaluation import BANDS, LEAST, make_evaluation, write_evaluation
+from reprise.files import entry_exists, read_whole, require_place, write_json
+from reprise.records.evaluation import BANDS, LEAST, make_evaluation
 from reprise.records.model import RunRecord
 from reprise.records.record import Outcome, read_record
 from reprise.records.resolved import Resolved
@@ -86,7 +86,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
             losses=losses,
             run=run,
         )
-        write_evaluation(saved, evaluation)
+        write_json(saved, evaluation)
         out.print(f"saved: {saved}", soft_wrap=True)
     elif record is None:
         raise Failed(f"{path}: no such record; nothing to compare with")

@@ -10,7 +10,7 @@ from typing import Any
 from reprise import environment
 from reprise.catalogue.models import ModelRefused, find_model
 from reprise.catalogue.own import is_own
-from reprise.cli.common import named_experiments, not_in_tier, project_and_experiments
+from reprise.cli.common import named_experiments, project_and_experiments
 from reprise.config.datasets import NamedDataset
 from reprise.config.project import CONFIG, PAPERS, Project, load_project
 from reprise.config.resolve import resolve_tier
@@ -49,23 +49,13 @@ def _datasets(project: Project, names: Sequence[str]) -> list[str]:
     if not (others := [name for name in names if name not in datasets]) and names:
         return list(dict.fromkeys(names))
     experiments = resolve_tier(project)
-    read = {e.id: e.config["data"]["dataset"] for e in experiments if e.corpus}
-    found = [name for name in names if name in datasets]
     for name in others:
-        if not (chosen := named_experiments(experiments, [name])):
-            raise _unknown(project, name, experiments)
-        found += [read[e.id] for e in chosen if e.id in read]
-    return list(dict.fromkeys(found if names else read.values()))
-
-
-def _unknown(project: Project, name: str, experiments: Sequence[Resolved]) -> UserError:
-    datasets = project.config.datasets
-    if "/" in name or name in project.papers:
-        names = {e.id for e in experiments} | {e.paper for e in experiments}
-        return not_in_tier(project.config.tier, "paper or experiment", name, names)
-    return UserError(
-        f"{CONFIG}: key datasets: no dataset or paper '{name}'; {known(name, {*datasets, *project.papers})}"
-    )
+        if "/" not in name and name not in project.papers:
+            names_known = {*datasets, *project.papers}
+            raise UserError(f"{CONFIG}: key datasets: no dataset or paper '{name}'; {known(name, names_known)}")
+    named = [name for name in names if name in datasets]
+    read = [e.config["data"]["dataset"] for e in named_experiments(project, experiments, others) if e.corpus]
+    return list(dict.fromkeys(named + read))
 
 
 def _with_files(spec: NamedDataset, wanted: Sequence[str] | None) -> NamedDataset:
@@ -107,11 +97,7 @@ def prepare_command(options: argparse.Namespace) -> None:
     cannot be made, the others are made all the same; the exit status is then not 0.
     """
     project, experiments = project_and_experiments(options.tier)
-    names = {e.id for e in experiments} | {e.paper for e in experiments}
-    for name in options.name:
-        if name not in names:
-            raise not_in_tier(project.config.tier, "paper or experiment", name, names)
-    chosen = named_experiments(experiments, options.name) if options.name else experiments
+    chosen = named_experiments(project, experiments, options.name)
     of_corpora = list({e.corpus: e for e in reversed(chosen) if e.corpus}.values())[::-1]
     if not of_corpora:
         raise UserError(f"{' '.join(options.name) or project.config.tier} needs no corpus; train it")

@@ -27,7 +27,7 @@ from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import (
     Estimate,
     VarianceEstimate,
-    bartlett_p,
+    bartlett_test,
     combine,
     estimate_over_folds,
     estimate_residual_variances,
@@ -259,7 +259,7 @@ def _pool_fold_variance(
         series = [list(_log_by_fold(member, part).values()) for member in members]
         df = max(map(len, series)) - 1
         own = [spread(values) for values in series]
-        return VarianceEstimate(pool(own).variance, df), bartlett_p(own)
+        return VarianceEstimate(pool(own).variance, df), bartlett_test(own)
     spreads = table.once(
         (*key, "residuals"), lambda: estimate_residual_variances([numbers for _, numbers in fold_logs])
     )
@@ -271,7 +271,7 @@ def _pool_fold_variance(
             return None
         square = sum(share**2 for term, share in shares.items() if _task(table.runs[term.experiment]) == task)
         parts.append((square, pool(own)))
-        doubts.append(bartlett_p(own))
+        doubts.append(bartlett_test(own))
     combined = combine(0.0, parts)
     return VarianceEstimate(combined.error**2, combined.df), min((p for p in doubts if p is not None), default=None)
 

@@ -106,7 +106,7 @@ def combine(value: float, parts: Sequence[tuple[float, VarianceEstimate]]) -> Es
     return Estimate(value, math.sqrt(total), total**2 / inverse if inverse else math.inf)
 
 
-def bartlett_p(members: Sequence[VarianceEstimate]) -> float | None:
+def bartlett_test(members: Sequence[VarianceEstimate]) -> float | None:
     """Return the p value of equal variances of normal samples; None for fewer than two samples.
 
     Bartlett, "Properties of sufficiency and statistical tests" (Proc. R. Soc. A 160, 1937). It is None where all

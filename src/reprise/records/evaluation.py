@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from reprise.files import entry_exists, write_json
+from reprise.files import entry_exists
 from reprise.records.content import decode_content, digest_of, read_content, require_owner
 from reprise.records.resolved import Resolved
 
@@ -90,11 +90,6 @@ def _beside(metric: Mapping[str, Any], recorded: float | None) -> dict[str, Any]
     """Return a metric with what the record says of it."""
     share = (metric["value"] - recorded) / abs(recorded) if recorded else None
     return {**metric, "recorded": recorded, "relative_difference": 0.0 if metric["value"] == recorded else share}
-
-
-def write_evaluation(path: Path, evaluation: Mapping[str, Any]) -> None:
-    """Write an evaluation record to a file, whole or not at all."""
-    write_json(path, evaluation)
 
 
 def read_evaluation(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from reprise.evidence import statistics as ours
 from reprise.evidence.moderated import Prior, prior
 from reprise.evidence.statistics import (
     VarianceEstimate,
-    bartlett_p,
+    bartlett_test,
     combine,
     count_replicas_needed,
     curvature_weights,
@@ -67,12 +67,12 @@ def test_variances_are_pooled_or_moderated_by_hand():
 
 def test_equal_variances_are_tested_as_by_scipy():
     samples = [[1.0, 3.0, 2.5], [2.0, 2.1, 5.0, 4.0], [9.0, 9.4]]
-    assert bartlett_p([spread(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
-    assert bartlett_p([VarianceEstimate(1.0, 2)]) is None
-    assert bartlett_p([VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2)]) is None
-    assert bartlett_p([VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2)]) == 0.0
+    assert bartlett_test([spread(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
+    assert bartlett_test([VarianceEstimate(1.0, 2)]) is None
+    assert bartlett_test([VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2)]) is None
+    assert bartlett_test([VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2)]) == 0.0
     # Equal ones whose distance is rounded to below 0: two models on two folds have the same residuals.
-    assert bartlett_p([VarianceEstimate(0.8444218515250481, 1 / 3)] * 3) == 1.0
+    assert bartlett_test([VarianceEstimate(0.8444218515250481, 1 / 3)] * 3) == 1.0
 
 
 def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():

@@ -25,7 +25,7 @@ LAST_OURS = "Last ten: ours ± 95 % interval"
 
 def by(table: Table, column: str) -> dict[str, dict[str, str]]:
     """The table as it is read, a row by its value in the CSV's `column`."""
-    return dict(zip(table.rows[column], table.reading().to_dict("records"), strict=True))
+    return dict(zip(table.rows[column], table.reading.to_dict("records"), strict=True))
 
 
 def convergence(context, table: str = "convergence", variant: str = "") -> Table:

@@ -10,6 +10,7 @@ import html
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -55,16 +56,17 @@ class Table:
     by: str = ""
     folded: list[tuple[str, list[str]]] = field(default_factory=list)
 
+    @cached_property
     def reading(self) -> pd.DataFrame:
-        """Return the table as it is read: texts, rounded."""
-        records = self.rows.to_dict("records")
-        return pd.DataFrame({c.title: [c.show(row) for row in records] for c in self.columns}, dtype="str")
+        """The table as it is read: texts, rounded."""
+        texts = [[column.show(row) for column in self.columns] for row in self.rows.to_dict("records")]
+        return pd.DataFrame(texts, columns=[column.title for column in self.columns], dtype="str")
 
     def _parts(self) -> list[tuple[str, pd.DataFrame]]:
         """Return what is read, in one part or one for each value of `by`, with its heading."""
         if not self.by:
-            return [("", self.reading())]
-        parts = self.reading().groupby(self.rows[self.by].to_numpy(), sort=False)
+            return [("", self.reading)]
+        parts = self.reading.groupby(self.rows[self.by].to_numpy(), sort=False)
         return [(str(value), part) for value, part in parts]
 
     def csv(self) -> str:
@@ -122,7 +124,7 @@ def write(
     The .md is read by itself: it begins with title and caption, which say units too, and with what those of `symbols`
     mean that stand in the table. The page adds title and caption to the .html.
     """
-    meant = explain_symbols(symbols, "\n".join(table.reading().to_numpy().ravel()))
+    meant = explain_symbols(symbols, "\n".join(table.reading.to_numpy().ravel()))
     head = f"# {as_written(title)}\n\n{as_written(caption)}\n\n"
     head += f"{as_written(meant)}.\n\n" if meant else ""
     texts = {"csv": table.csv(), "md": head + table.markdown(), "html": table.html()}

@@ -29,8 +29,8 @@ def cut(text: str, width: int) -> str:
 
 def explain_symbols(symbols: Mapping[str, str], text: str) -> str:
     """Write "H: hidden units; K: recurrence matrices": the symbols that stand in a text as words; "" of none."""
-    found = (name for name in symbols if re.search(rf"(?<![\w'’-]){re.escape(name)}(?![\w'’])", text))
-    return "; ".join(f"{name}: {symbols[name].strip()}" for name in found)
+    used = (name for name in symbols if re.search(rf"(?<![\w'’-]){re.escape(name)}(?![\w'’])", text))
+    return "; ".join(f"{name}: {symbols[name].strip()}" for name in used)
 
 
 def setting(paper: Paper, name: str, value: Any) -> str:
