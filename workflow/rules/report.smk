@@ -11,7 +11,7 @@ rule collect:
     log:
         f"logs/{TIER}/collect.log",
     benchmark:
-        f"benchmarks/{TIER}/collect.tsv"
+        f"logs/benchmarks/{TIER}/collect.tsv"
     conda:
         "../../envs/report.yaml"
     resources:
@@ -35,7 +35,7 @@ rule claims:
     log:
         f"logs/{TIER}/claims.log",
     benchmark:
-        f"benchmarks/{TIER}/claims.tsv"
+        f"logs/benchmarks/{TIER}/claims.tsv"
     conda:
         "../../envs/report.yaml"
     resources:
@@ -72,7 +72,7 @@ for paper, entry in PLAN.project.papers.items():
         log:
             f"logs/{TIER}/displays/{paper}.log",
         benchmark:
-            f"benchmarks/{TIER}/displays/{paper}.tsv"
+            f"logs/benchmarks/{TIER}/displays/{paper}.tsv"
         # Seconds: on a cluster that is not worth a job, whose turn takes longer to come.
         localrule: True
         conda:
@@ -109,7 +109,7 @@ rule page:
     log:
         f"logs/{TIER}/report.log",
     benchmark:
-        f"benchmarks/{TIER}/report.tsv"
+        f"logs/benchmarks/{TIER}/report.tsv"
     conda:
         "../../envs/report.yaml"
     resources:
