@@ -8,8 +8,8 @@ import pytest
 from project import ROOT, wait_until
 
 from reprise.config.project import load_project
-from reprise.report.page.page import page
-from reprise.report.parts.context import every_tier
+from reprise.report.page.page import make_page
+from reprise.report.parts.context import load_all_tiers
 
 pytestmark = pytest.mark.browser
 
@@ -38,7 +38,7 @@ def report(tmp_path_factory):
     """The page of the committed records; nothing is written into the clone."""
     project = load_project(ROOT, {"tier": "paper"})
     path = tmp_path_factory.mktemp("page") / "report é.html"
-    path.write_text(page(project, every_tier(project)), encoding="utf-8")
+    path.write_text(make_page(project, load_all_tiers(project)), encoding="utf-8")
     return path
 
 

@@ -45,13 +45,13 @@ def list_command(options: argparse.Namespace) -> None:
 
 def _answers(project: Project, tier: str | None) -> dict[str, list[Answer]]:
     """Answer every claim by paper, at a tier, or at the fullest tier that judged it, as the page does."""
-    from reprise.report.parts.answers import answer_of
+    from reprise.report.parts.answers import select_answer
 
     tiers = [tier] if tier else [FULL, "reduced"]
     decisions = {name: read_claims(project.root, name) for name in tiers}
     return {
         paper: [
-            answer_of(paper, key, claim.label, {name: of.get(paper, {}).get(key) for name, of in decisions.items()})
+            select_answer(paper, key, claim.label, {name: of.get(paper, {}).get(key) for name, of in decisions.items()})
             for key, claim in content.claims.items()
         ]
         for paper, content in project.papers.items()
@@ -88,14 +88,14 @@ def _words(answer: Answer) -> str:
 
 
 def _summary(paper: dict[str, Any], answers: Sequence[Answer]) -> tuple[str, ...]:
-    from reprise.report.parts.answers import DECIDED, tally
+    from reprise.report.parts.answers import DECIDED_ANSWERS, count_answers
 
     done = sum(len(e["records"]) >= e["replicas"] for e in paper["experiments"])
-    count = tally(answer for answer in answers if answer.trained)
+    count = count_answers(answer for answer in answers if answer.is_trained)
     return (
         paper["paper"],
         f"{paper['document']} {paper['name']}",
         f"{done} of {len(paper['experiments'])}",
-        " / ".join(str(count[name]) for name in DECIDED),
-        str(count.total() - sum(count[name] for name in DECIDED)),
+        " / ".join(str(count[name]) for name in DECIDED_ANSWERS),
+        str(count.total() - sum(count[name] for name in DECIDED_ANSWERS)),
     )

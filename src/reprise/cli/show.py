@@ -84,7 +84,7 @@ def _mean_and_sd(row: Mapping[str, Any], name: str) -> str:
 
 
 def _experiment(project: Project, experiment: Resolved) -> None:
-    from reprise.report.page.cards import command, equations, settings
+    from reprise.report.page.cards import find_equations, list_settings, make_command
 
     out = console()
     line, heading = partial(out.print, soft_wrap=True), partial(out.print, style="bold cyan")
@@ -94,11 +94,11 @@ def _experiment(project: Project, experiment: Resolved) -> None:
         out.print(f"variant: {experiment.assumption} = {experiment.alternative}")
     if entry.note:
         out.print(" ".join(entry.note.split()))
-    if entry.model and (lines := equations(entry.model)):
+    if entry.model and (lines := find_equations(entry.model)):
         heading("\nequation")
         out.print(lines)
     heading(f"\nsettings (configuration {experiment.config_hash})")
-    stated = ((name, str(value), origin) for name, value, origin in settings(experiment))
+    stated = ((name, str(value), origin) for name, value, origin in list_settings(experiment))
     out.print(table(("setting", "value", "from"), stated))
     records = records_of(experiment, project.root)
     heading(f"\nnumbers ({len(records)} of {experiment.replicas} replicas trained)")
@@ -111,7 +111,7 @@ def _experiment(project: Project, experiment: Resolved) -> None:
         line(hint)
     # With the engine that made the first record, which alone gives its bits again.
     heading("\ntrain it again" if records else "\ntrain it")
-    line(command(experiment, next(((record["replica"], record["run"]["engine"]) for record in records), None)))
+    line(make_command(experiment, next(((record["replica"], record["run"]["engine"]) for record in records), None)))
 
 
 def _words(project: Project, experiment: Resolved) -> None:
@@ -155,20 +155,20 @@ def claim_text(
     Returns:
         The card, wrapped to the width of the console.
     """
-    from reprise.report.parts.answers import answer_of
-    from reprise.report.parts.rows import ANSWER_WORDS, claim_cells, judged_cells, rows_of
-    from reprise.report.parts.templates import note_lines, render_text
-    from reprise.report.parts.verdicts import rule, setting_words
-    from reprise.report.parts.words import explain_symbols
+    from reprise.report.parts.answers import select_answer
+    from reprise.report.parts.rows import ANSWER_NAMES, make_claim_cells, make_comparison_rows, make_setting_cells
+    from reprise.report.parts.templates import render_claim_notes, render_text
+    from reprise.report.parts.verdicts import list_decision_rules, name_alternative
+    from reprise.report.parts.wording import explain_symbols
 
     claim = content.claims[key]
     named = {tier: every[tier]} if tier else {name: one for name, one in every.items() if name != "quick"}
     if not tier and not any(named.values()):
         named = every
-    answer = answer_of(paper, key, claim.label, named)
+    answer = select_answer(paper, key, claim.label, named)
     decision = answer.decision
     above = [(name, one) for name, one in every.items() if one and one.answer == NO_DATA and name != answer.tier]
-    rows = rows_of(decision) if decision else []
+    rows = make_comparison_rows(decision) if decision else []
     written = " ".join([claim.tested, answer.cells.compared, *(row.compared for row in rows)])
     text = render_text(
         "claim.txt.j2",
@@ -177,20 +177,22 @@ def claim_text(
         key=key,
         claim=claim,
         answer=answer,
-        missing=[f"Tier {name}: {ANSWER_WORDS[one.answer]}. {' '.join(note_lines(one))}" for name, one in above[:1]],
-        primary=[judged_cells(setting_words(content, n), o) for n, o in decision.co_primary.items()]
+        missing=[
+            f"Tier {name}: {ANSWER_NAMES[one.answer]}. {' '.join(render_claim_notes(one))}" for name, one in above[:1]
+        ],
+        primary=[make_setting_cells(name_alternative(content, n), o) for n, o in decision.co_primary.items()]
         if decision
         else [],
         rows=rows,
-        notes=note_lines(decision) if decision else [],
+        notes=render_claim_notes(decision) if decision else [],
         alternatives=[
-            (setting_words(content, name), one)
+            (name_alternative(content, name), one)
             for name, one in (decision.alternatives if decision else {}).items()
             if one.answer in JUDGED
         ],
-        rule=rule(claim, decision),
+        rule=list_decision_rules(claim, decision),
         elsewhere=[
-            (name, claim_cells(key, claim.label, one))
+            (name, make_claim_cells(key, claim.label, one))
             for name, one in every.items()
             if one and one.answer in JUDGED and name not in (answer.tier, "quick")
         ],

@@ -178,24 +178,24 @@ def render_command(options: argparse.Namespace) -> None:
     if options.readme and (options.name or options.report or options.tier):
         raise UserError("--readme: writes README's results alone; put names, --report and --tier into another call")
     project, experiments = project_and_experiments(options.tier)
-    from reprise.report.parts.context import every_tier, load_contexts
+    from reprise.report.parts.context import load_all_tiers, load_contexts
 
     if options.readme:
         from reprise.report.page.readme import write_results
 
-        print(*write_results(project, every_tier(project)), sep="\n")
+        print(*write_results(project, load_all_tiers(project)), sep="\n")
         return
     written = []
     page = options.report or not options.name
-    tiers = every_tier(project) if page else {project.config.tier: load_contexts(project, experiments)}
+    tiers = load_all_tiers(project) if page else {project.config.tier: load_contexts(project, experiments)}
     if options.name or not options.report:
-        from reprise.report.render import render
+        from reprise.report.render import render_displays
 
-        written += render(project, tiers[project.config.tier], options.name)
+        written += render_displays(project, tiers[project.config.tier], options.name)
     if page:
         from reprise.report.page.page import Origin, write_page
 
-        written.append(write_page(project, tiers, Origin.of(project.root)))
+        written.append(write_page(project, tiers, Origin.read(project.root)))
     print(*written, sep="\n")
 
 

@@ -1,4 +1,4 @@
-"""Draws figures and writes tables: the functions that the papers' files name, found and called."""
+"""Draw figures and write tables by the functions that the papers' files name."""
 
 from __future__ import annotations
 
@@ -24,74 +24,78 @@ _LOG = logging.getLogger(__name__)
 
 
 def find_function(kind: str, name: str) -> Callable[..., Any]:
-    """Find the function called "<folder>.<function>" in a paper's file, in reprise/report/papers/<folder>/<kind>.py.
+    """Find the function "<folder>.<function>" of a paper's file in reprise/report/papers/<folder>/<kind>.py.
 
-    `UserError` where there is none.
+    Raises:
+        UserError: There is no such function of one's own.
     """
     if is_own(name):
-        return _with_arguments(load_own(name))
-    drawn: Callable[..., Any] = resolve_name(f"reprise.report.papers.{name.replace('.', f'.{kind}:', 1)}")
-    return drawn
+        return _pass_options_as_arguments(load_own(name))
+    function: Callable[..., Any] = resolve_name(f"reprise.report.papers.{name.replace('.', f'.{kind}:', 1)}")
+    return function
 
 
-def _with_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function of one's own its options as arguments."""
+def _pass_options_as_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function of one's own, so that its options are passed as arguments."""
     return lambda context, id, options: function(context, id, **options)
 
 
-def render(project: Project, contexts: Mapping[str, Context], names: Collection[str] = ()) -> list[Path]:
-    """Write the files of the figures and tables called `names` (all, without names) under results/<tier>/.
+def render_displays(project: Project, contexts: Mapping[str, Context], names: Collection[str] = ()) -> list[Path]:
+    """Write the figures and tables called `names` under results/<tier>/; all of them without names.
 
-    Raises `UserError` for an unknown name, before anything is written.
+    Raises:
+        UserError: A name is unknown; nothing is written then.
     """
     displays = entries(project.papers, project.root)
     if unknown := [name for name in names if name not in displays]:
         raise UserError(f"no figure or table '{unknown[0]}'; {known(unknown[0], displays)}")
-    chosen = [displays[name] for name in names or displays]
+    chosen_displays = [displays[name] for name in names or displays]
     folder = project.root / "results" / project.config.tier
-    for paper in {entry.paper for entry in chosen}:
+    for paper in {entry.paper for entry in chosen_displays}:
         _ = contexts[paper].runs  # read, so that a damaged record is refused
-    return [path for entry in chosen for path in write_display(contexts[entry.paper], entry, folder)]
+    return [path for entry in chosen_displays for path in write_display(contexts[entry.paper], entry, folder)]
 
 
 def write_display(context: Context, entry: Entry, folder: Path) -> list[Path]:
     """Draw a figure, or write a table, to figures/ or tables/ in `folder`.
 
     Returns:
-        Its files; none of a figure of which nothing has run, whose earlier files go.
+        Its files; none for a figure of which nothing has run, whose earlier files are removed.
     """
     stem = folder / entry.kind / entry.name
     if entry.kind == "tables":
         display = entry.display
-        return tables.write(make_table(context, entry), stem, display.title, display.caption, context.paper.symbols)
+        return tables.write_table(
+            make_table(context, entry), stem, display.title, display.caption, context.paper.symbols
+        )
     # Here, since seaborn takes longer to import than a table to write.
     from reprise.report.parts import style
 
     if absence := find_absence(context, entry):
         _LOG.info("%s: %s, so there is nothing to draw", entry.name, absence)
-        for kind in style.FORMATS:
-            stem.with_name(f"{stem.name}.{kind}").unlink(missing_ok=True)
+        for suffix in style.FORMATS:
+            stem.with_name(f"{stem.name}.{suffix}").unlink(missing_ok=True)
         return []
-    return style.save(draw(context, entry), stem)
+    return style.save_figure(draw_figure(context, entry), stem)
 
 
 def find_absence(context: Context, entry: Entry) -> str:
-    """Say why a figure or table of experiments has nothing to show: "not trained yet"; "" where it has."""
-    status = context.total(context.cited_by(entry.id)) if context.of_experiments(entry.id) else None
+    """Return why a figure or table of experiments has nothing to show: "not trained yet"; "" if it has."""
+    status = context.sum_status(context.list_cited_experiments(entry.id)) if context.has_experiments(entry.id) else None
     return status.absence if status and not status.run else ""
 
 
 def make_table(context: Context, entry: Entry) -> Table:
-    """Make a table; once, though both its files and the page show it."""
+    """Make a table; its files and the page share it."""
     key = "table", entry.id
-    if key not in context.known:
-        context.known[key] = find_function("tables", entry.display.function)(context, entry.id, entry.options())
-    return context.known[key]
+    if key not in context.cache:
+        context.cache[key] = find_function("tables", entry.display.function)(context, entry.id, entry.options())
+    return context.cache[key]
 
 
-def draw(context: Context, entry: Entry) -> Figure:
+def draw_figure(context: Context, entry: Entry) -> Figure:
     """Draw a figure of which a replica has run."""
     from reprise.report.parts import style
 
-    with style.applied():
+    with style.apply_style():
         return find_function(entry.kind, entry.display.function)(context, entry.id, entry.options())

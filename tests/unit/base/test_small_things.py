@@ -21,7 +21,7 @@ from reprise.cli.common import console, table
 from reprise.errors import printable
 from reprise.files import as_csv_text, atomic_path, write_if_changed, write_json
 from reprise.records.resolved import Resolved
-from reprise.report.page.cards import command
+from reprise.report.page.cards import make_command
 from reprise.report.parts.tables import Table
 from reprise.training.devices import gpu_ids, gpus_wanted, visible_gpus
 from reprise.units import bits, perplexity
@@ -87,7 +87,7 @@ def test_debug_shows_the_traceback_of_an_error_and_of_its_cause(tmp_path, monkey
 def test_no_cell_of_a_csv_file_is_a_formula(text):
     frame = pd.DataFrame({"name": ["a = b", text], "value": [-1.5, math.nan], "n": [1, 2]})
     table = Table([], frame)
-    rows = list(csv.DictReader(io.StringIO(table.csv())))
+    rows = list(csv.DictReader(io.StringIO(table.to_csv())))
     assert rows == [{"name": "a = b", "value": "-1.5", "n": "1"}, {"name": f"'{text}", "value": "", "n": "2"}]
     assert (as_csv_text(-1.5), as_csv_text(text)) == (-1.5, f"'{text}")
 
@@ -212,5 +212,5 @@ def test_no_text_of_a_file_steers_the_terminal(code, capsys):
 
 def test_a_printed_command_runs_nothing_but_itself():
     experiment = Resolved("p", "e", "quick", "t", 1, {}, {}, None)
-    words = shlex.split(command(experiment, (0, "fused; rm -rf $HOME #")).splitlines()[0])
+    words = shlex.split(make_command(experiment, (0, "fused; rm -rf $HOME #")).splitlines()[0])
     assert words[words.index("--engine") + 1] == "fused; rm -rf $HOME #"

@@ -16,7 +16,7 @@ from reprise.evidence.readings import off
 from reprise.evidence.runs import Runs, Table, load_runs
 from reprise.evidence.verdicts.alternatives import readings
 from reprise.evidence.verdicts.decide import decide
-from reprise.report.parts.names import name_of
+from reprise.report.parts.names import name_metric
 
 
 @cache
@@ -75,7 +75,7 @@ def test_every_claim_has_a_label_and_a_set_afterwards_mark_where_its_criterion_s
 
 def test_no_claim_is_about_a_key():
     claims = [claim for paper in project().papers.values() for claim in paper.claims.values()]
-    told = {name_of(term.metric, term.split) for claim in claims for _, term in claim.sides()}
+    told = {name_metric(term.metric, term.split) for claim in claims for _, term in claim.sides()}
     keys = re.compile(r"_|/all|\bmark \d|\border \d|halved|\b(all|train|tests|phrases|bird|hamlet|start) ")
     assert len(told) > 50
     assert not [words for words in told if keys.search(words.replace("before training", ""))]

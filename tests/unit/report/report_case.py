@@ -11,7 +11,7 @@ from config_helpers import ROOT, experiments, project
 
 from reprise.config.project import Project
 from reprise.records.record import Outcome, make_record, write_record
-from reprise.report.parts.context import Context, every_tier, load_contexts
+from reprise.report.parts.context import Context, load_all_tiers, load_contexts
 
 FIRST, LAST = "first_full_accuracy_step", "last_ten_accuracy"
 Rows = Iterable[dict[str, Any]]
@@ -20,7 +20,7 @@ Rows = Iterable[dict[str, Any]]
 @cache
 def contexts() -> dict[str, dict[str, Context]]:
     """What is committed, by tier and paper."""
-    return every_tier(project())
+    return load_all_tiers(project())
 
 
 def row(name: str, replica: int, **values: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from config_helpers import ROOT, project
 
 from reprise.data.text.books import clean
 from reprise.evaluation.text_measures import Words, measure
-from reprise.report.papers.books.tables import printed_as_logged
+from reprise.report.papers.books.tables import is_printed_as_logged
 
 
 def read(name: str) -> list[dict[str, str]]:
@@ -19,7 +19,7 @@ def test_the_print_is_the_log_but_for_the_bar_and_a_few_letters():
     rows, logged = read("books_samples.csv"), read("books_logged_texts.csv")
     assert [int(r["table"]) for r in rows] == [1] * 6 + [2] * 6 + [3] * 5 + [4] * 5
     assert {(r["kind"] == "start", len(r["logged"])) for r in rows} == {(True, 100), (False, 101)}
-    as_logged = [printed_as_logged(*(r[k] for k in ("kind", "prompt", "printed", "logged"))) for r in rows]
+    as_logged = [is_printed_as_logged(*(r[k] for k in ("kind", "prompt", "printed", "logged"))) for r in rows]
     off = [(int(r["table"]), r["kind"]) for r, same in zip(rows, as_logged, strict=True) if not same]
     assert off == [(3, "hansel"), (3, "bird"), (4, "hamlet"), (4, "history")]
     assert len(logged) == 100

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 from report_case import LAST, make_context, metric
 
 from reprise.catalogue.models import MODELS
-from reprise.report.page.cards import equations, metrics, training_curve
+from reprise.report.page.cards import draw_training_curve, find_equations, list_metrics
 
 
 def card(context, name):
-    found = metrics(context, context.resolved(name))
+    found = list_metrics(context, context.get_resolved(name))
     return {m["metric"]: m["ours"] for m in found}
 
 
@@ -45,7 +45,7 @@ def test_the_interval_of_a_share_of_replicas_is_exact_and_that_of_a_mean_share_e
 
 
 def test_a_curve_has_a_line_a_replica_and_its_ends_as_labels(tmp_path):
-    drawn = ElementTree.fromstring(training_curve(make_context(tmp_path), "rnn-t10"))
+    drawn = ElementTree.fromstring(draw_training_curve(make_context(tmp_path), "rnn-t10"))
     assert len(drawn.findall("polyline")) == 3
     assert [text.text for text in drawn.findall("text")] == [
         "training",
@@ -55,12 +55,12 @@ def test_a_curve_has_a_line_a_replica_and_its_ends_as_labels(tmp_path):
         "step 15",
         "cross-entropy",
     ]
-    assert training_curve(make_context(tmp_path), "rnn-t20") == ""
+    assert draw_training_curve(make_context(tmp_path), "rnn-t20") == ""
 
 
 def test_every_model_shows_an_equation_of_its_own():
     """The card takes it from the docstring of the class, where it has to stand on a line of its own."""
-    shown = {name: equations(SimpleNamespace(name=name, settings={})) for name in MODELS}
+    shown = {name: find_equations(SimpleNamespace(name=name, settings={})) for name in MODELS}
     # No model at all, and one whose equation is that of the log-linear network with other features.
     assert {name for name, lines in shown.items() if not lines} == {"none", "log-linear-logistic"}
     assert max(Counter(filter(None, shown.values())).values()) == 1

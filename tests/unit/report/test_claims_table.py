@@ -8,7 +8,7 @@ from report_case import contexts, project
 from reprise.evidence.decisions import Difference, Term
 from reprise.evidence.verdicts import JUDGED
 from reprise.report.papers.shared.tables import claims
-from reprise.report.parts.rows import comparison_cells
+from reprise.report.parts.rows import make_comparison_cells
 
 
 @pytest.mark.parametrize("tier", ["paper", "reduced"])
@@ -16,7 +16,7 @@ from reprise.report.parts.rows import comparison_cells
 def test_no_cell_is_cut_and_every_claim_has_a_row(tier, paper):
     context = contexts()[tier][paper]
     table = claims(context, "claims", {})
-    text = table.markdown()
+    text = table.to_markdown()
     assert len(table.columns) <= 7
     for key, claim in context.paper.claims.items():
         found = context.claims[key]
@@ -43,6 +43,8 @@ def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
         "signed_estimate": 0.1,
     }
     rest = dict.fromkeys(("bartlett_p", "paper", "paper_unit", "paper_band", "size", "ratio"))
-    cells = comparison_cells(Difference(label="", answer="agrees", terms=terms, borrowed=("b",), **numbers, **rest))
+    cells = make_comparison_cells(
+        Difference(label="", answer="agrees", terms=terms, borrowed=("b",), **numbers, **rest)
+    )
     expected = "test perplexity: A → B", "−9.1 %", "1.00 → 1.00 (−20.0 % [−33.3, 0.0])", "3 → 1 seeds†"
     assert (cells.compared, cells.paper, cells.ours, cells.n) == expected

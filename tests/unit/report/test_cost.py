@@ -11,9 +11,9 @@ from config_helpers import ROOT, experiments, project
 from reprise.config.project import Project
 from reprise.records.record import result_digest
 from reprise.records.resolved import Resolved
-from reprise.report.page.page import page
+from reprise.report.page.page import make_page
 from reprise.report.parts.context import load_contexts
-from reprise.report.render import render
+from reprise.report.render import render_displays
 
 PAPERS = ("palindromes", "books")
 TIMES = 10
@@ -43,10 +43,10 @@ def measure(of: Project, chosen: list[Resolved]) -> float:
     """Return the seconds of this process that the tables and the page take."""
     start = time.process_time()
     contexts = load_contexts(of, chosen)
-    render(
+    render_displays(
         of, contexts, [f"{name}-{table}" for name in PAPERS for table in of.papers[name].tables if table != "claims"]
     )
-    page(of, {"paper": contexts})
+    make_page(of, {"paper": contexts})
     return time.process_time() - start
 
 

@@ -16,13 +16,13 @@ from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
 from reprise.report import render
 from reprise.report.papers.palindromes.figures import training_curves
-from reprise.report.papers.palindromes.tables import first_steps
+from reprise.report.papers.palindromes.tables import list_first_steps
 from reprise.report.papers.rrntn.figures import perplexity_against_matrices
 from reprise.report.parts import style
 
 
 def draw(context, smooth: int = 1) -> Figure:
-    with style.applied():
+    with style.apply_style():
         return training_curves(context, "figure-1", {"smooth": smooth})
 
 
@@ -30,7 +30,7 @@ def sweep(folder, runs, tier: str = "paper") -> Figure:
     """Figure 1 of document 001, drawn, from one perplexity of each of these experiments."""
     metrics = [metric(f"rrntn/{name}", 0, "perplexity", y, "test") for name, y in runs.items()]
     context = make_context(folder, "rrntn", tier, metrics=metrics, curves=[])
-    with style.applied():
+    with style.apply_style():
         figure = perplexity_against_matrices(context, "figure-1", {})
         figure.canvas.draw()
     return figure
@@ -44,7 +44,7 @@ def panel(figure: Figure, title: str) -> tuple[Axes, Axes]:
 
 def test_the_share_of_seeds_steps_up_where_each_first_makes_no_mistake(tmp_path):
     context = make_context(tmp_path)
-    assert first_steps(context, "rnn-t10") == [5.0, 10.0, math.inf]  # the first of them diverged later
+    assert list_first_steps(context, "rnn-t10") == [5.0, 10.0, math.inf]  # the first of them diverged later
     share, _ = panel(draw(context), "T = 10")
     (line,) = [line for line in share.lines if same_color(line.get_color(), style.BLUE)]
     assert line.get_xdata().tolist() == [0, 5, 10, 15]
@@ -75,7 +75,7 @@ def test_a_diverged_replica_is_counted_and_drawn_to_its_end(tmp_path):
     assert (mark.get_xdata().tolist(), mark.get_ydata().tolist()) == ([5], [pytest.approx(0.01)])
     assert panel(figure, "T = 20")[0].get_title(loc="right") == "0 of 20 run"
     before = dict(mpl.rcParams)
-    style.save(figure, tmp_path / "figure")
+    style.save_figure(figure, tmp_path / "figure")
     assert dict(mpl.rcParams) == before, "drawing leaves matplotlib as it was"
     # All of them may have.
     metrics = [row("rnn-t10", i, status="diverged") for i in range(3)]

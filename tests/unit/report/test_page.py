@@ -13,12 +13,12 @@ from report_case import contexts, experiments, make_project, project
 from reprise.errors import UserError
 from reprise.evidence.decisions import Decision
 from reprise.evidence.verdicts import NO_DATA
-from reprise.report.page.forest import HIGH, LOW, forest
-from reprise.report.page.page import _outcomes, page
-from reprise.report.parts.answers import Answer, answers
+from reprise.report.page.forest import HIGH, LOW, plot_forest
+from reprise.report.page.page import describe_alternatives, make_page
+from reprise.report.parts.answers import Answer, collect_answers
 from reprise.report.parts.context import load_contexts
-from reprise.report.parts.verdicts import outcomes
-from reprise.report.render import render
+from reprise.report.parts.verdicts import list_alternative_results
+from reprise.report.render import render_displays
 
 # The page of all committed records is written once, for all of them.
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return page(project(), contexts())
+    return make_page(project(), contexts())
 
 
 def folded(text: str) -> dict[str, str]:
@@ -55,7 +55,7 @@ def test_every_claim_experiment_and_display_with_results_is_found_in_the_index(t
     addresses = {address for address, _ in json.loads(folded(text)["index"])}
     for tier, papers in contexts().items():
         for name, context in papers.items():
-            ran = {e.experiment for e in context.experiments if context.status(e.experiment).run}
+            ran = {e.experiment for e in context.experiments if context.get_status(e.experiment).run}
             assert {f"{name}/{tier}/experiments/{experiment}" for experiment in ran} <= addresses
             assert {f"{name}/{key}" for key in context.paper.claims} <= addresses
 
@@ -75,22 +75,22 @@ def test_nothing_from_a_file_is_markup_on_the_page(tmp_path):
     """Tables are drawn from data; a drawing is an image, in which a browser runs nothing."""
     made = make_project(tmp_path)
     found = load_contexts(made, experiments())
-    render(made, found, ["palindromes-convergence", "palindromes-figure-1"])
+    render_displays(made, found, ["palindromes-convergence", "palindromes-figure-1"])
     folder = tmp_path / "results/paper"
-    whole = folded(page(made, {"paper": found}))["palindromes"]
+    whole = folded(make_page(made, {"paper": found}))["palindromes"]
     displays = re.findall('<figure class="display".*?</figure>', whole, re.DOTALL)
     assert sorted(display.count("<table") for display in displays) == [0, 1]
     for file in (folder / "tables").iterdir():
         file.write_text('<img src=x onerror="planted()">', encoding="utf-8")
-    assert folded(page(made, {"paper": found}))["palindromes"] == whole
+    assert folded(make_page(made, {"paper": found}))["palindromes"] == whole
     drawing = folder / "figures/palindromes-figure-1.svg"
     drawing.write_text('<svg xmlns="http://www.w3.org/2000/svg" onload="planted()"/>', encoding="utf-8")
-    images = re.findall("<img[^>]*>", folded(page(made, {"paper": found}))["palindromes"])
+    images = re.findall("<img[^>]*>", folded(make_page(made, {"paper": found}))["palindromes"])
     assert [image.count('"') for image in images] == [4]
     for content in (b"\xff\xfe", b"<svg", b"<p>planted</p>", b""):
         drawing.write_bytes(content)
         with pytest.raises(UserError, match=rf"{drawing}: .* render --tier paper"):
-            page(made, {"paper": found})
+            make_page(made, {"paper": found})
 
 
 def test_the_page_runs_its_own_script_alone(text):
@@ -105,7 +105,7 @@ def test_the_page_runs_its_own_script_alone(text):
 
 def test_a_paper_without_claims_or_results_has_a_page(tmp_path):
     made = make_project(tmp_path, metrics=[], curves=[])
-    text = page(made, {"paper": load_contexts(made, experiments())})
+    text = make_page(made, {"paper": load_contexts(made, experiments())})
     assert "vanilla RNN versus LSTM" in folded(text)["palindromes"]
 
 
@@ -133,8 +133,8 @@ def answer(ratio=1.0, low=0.5, high=1.5, claim="R1", tier="paper", afterwards=No
     return Answer("p", claim, "x < y", tier, Decision.model_validate(content))
 
 
-def drawn(*found: Answer, **how: bool) -> ElementTree.Element:
-    return ElementTree.fromstring(forest({"001 A & B": found}, **how))
+def drawn(*found: Answer, **options: bool) -> ElementTree.Element:
+    return ElementTree.fromstring(plot_forest({"001 A & B": found}, **options))
 
 
 def rows(tree: ElementTree.Element, alone: bool = False) -> list[ElementTree.Element]:
@@ -144,7 +144,7 @@ def rows(tree: ElementTree.Element, alone: bool = False) -> list[ElementTree.Ele
 @pytest.mark.parametrize("narrow", [False, True])
 def test_ours_stands_at_its_ratio_and_the_papers_at_one_reduced_ones_hollow(narrow):
     found = answer(0.0, claim="R4", afterwards="bound"), answer(tier="reduced"), answer(2.0)
-    tree = drawn(*found, narrow=narrow)
+    tree = drawn(*found, is_narrow=narrow)
     marks = [row.find(f"{SVG}circle") for row in rows(tree)]
     x = [float(mark.get("cx")) for mark in marks]
     assert x[1] - x[0] == pytest.approx(x[2] - x[1])
@@ -156,7 +156,7 @@ def test_ours_stands_at_its_ratio_and_the_papers_at_one_reduced_ones_hollow(narr
 
 @pytest.mark.parametrize(("ratio", "low", "high"), [(LOW - 1, LOW - 2, 0.0), (HIGH + 9, HIGH + 8, HIGH + 10)])
 def test_what_leaves_the_axis_is_an_arrow_and_its_number_stands_once(ratio, low, high):
-    (row,) = rows(drawn(answer(ratio, low, high), alone=True), alone=True)
+    (row,) = rows(drawn(answer(ratio, low, high), is_standalone=True), alone=True)
     assert row.findall(f"{SVG}circle") == []
     assert len(row.findall(f"{SVG}polygon")) == 1
     number = (f"{ratio:.2f}" if abs(ratio) < 9.995 else f"{ratio:.0f}").replace("-", "−")
@@ -175,19 +175,26 @@ def test_the_band_of_the_papers_mark_is_what_rounding_leaves_of_its_effect():
 
 
 def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
-    found = {(a.paper, a.claim): a for a in answers({t: contexts()[t] for t in ("paper", "reduced")})}
+    found = {(a.paper, a.claim): a for a in collect_answers({t: contexts()[t] for t in ("paper", "reduced")})}
     asked = ("rrntn", "R1"), ("rrntn", "R3"), ("rrntn", "R9"), ("gso", "G1"), ("llrnn", "L1")
     r1, r3, r9, g1, l1 = (found[key] for key in asked)
-    assert (r1.full, r1.cells.n, l1.full, g1.plotted.ratio.value < 0) == (True, "3 seeds", False, True)
-    assert (r3.plotted, r9.plotted, r3.cells.size, r9.cells.size) == (None, None, "", "")
-    assert (r3.contradicted, r3.cells.claim.startswith("R3* ")) == (True, True)
+    assert (r1.is_full_protocol, r1.cells.n, l1.is_full_protocol, g1.plotted_comparison.ratio.value < 0) == (
+        True,
+        "3 seeds",
+        False,
+        True,
+    )
+    assert (r3.plotted_comparison, r9.plotted_comparison, r3.cells.size, r9.cells.size) == (None, None, "", "")
+    assert (r3.is_contradicted, r3.cells.claim.startswith("R3* ")) == (True, True)
     assert found["rrntn", "R13"].answer != NO_DATA  # the reduced tier has a text
 
 
 def test_an_alternative_that_a_lesser_tier_judges_is_said_to_be_judged_there():
     """Document 004 at its best epoch: the same records, which the fullest tier does not have."""
     tiers = {tier: contexts()[tier]["llrnn"] for tier in ("paper", "reduced")}
-    (full,), (less,) = ([o for o in outcomes(of) if o.suffix == "stopping=best-epoch"] for of in tiers.values())
-    assert not full.was_run
-    assert less.was_run
-    assert _outcomes(tiers)["stopping=best-epoch"].endswith(less.state)
+    (full,), (less,) = (
+        [o for o in list_alternative_results(of) if o.suffix == "stopping=best-epoch"] for of in tiers.values()
+    )
+    assert not full.has_runs
+    assert less.has_runs
+    assert describe_alternatives(tiers)["stopping=best-epoch"].endswith(less.state)

@@ -9,7 +9,7 @@ from report_case import ROOT, contexts, experiments, make_project
 
 from reprise import cli
 from reprise.errors import UserError
-from reprise.report.page.readme import BEGIN, END, results, write_results
+from reprise.report.page.readme import BEGIN, END, render_results, write_results
 from reprise.report.parts.context import load_contexts
 from reprise.report.parts.summary import summarise
 
@@ -21,7 +21,7 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
     path.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     write_results(project, tiers)
     text = path.read_text(encoding="utf-8")
-    assert text.startswith(f"before\n{BEGIN}\n{results(summarise(tiers))}\n")
+    assert text.startswith(f"before\n{BEGIN}\n{render_results(summarise(tiers))}\n")
     assert text.endswith(f"\n{END}\nafter\n")
     assert "\nold\n" not in text
     assert (tmp_path / "results/forest.svg").is_file()
@@ -33,7 +33,7 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
 
 def test_the_results_are_short():
     """At most 30 lines, six notes, and 25 words in a sentence; a reader has half a minute."""
-    text = results(summarise(contexts()))
+    text = render_results(summarise(contexts()))
     assert len(text.splitlines()) <= 30
     assert len([line for line in text.splitlines() if line.startswith("- ")]) <= 6
     prose = " ".join(line for line in text.splitlines() if not line.startswith("|"))
@@ -42,11 +42,11 @@ def test_the_results_are_short():
 
 def test_every_claim_on_trained_models_is_counted_once():
     summary = summarise(contexts())
-    counted = sum(int(n) for d in summary.documents for n in [*d.counts.split(" / "), d.unanswered])
+    counted = sum(int(n) for d in summary.documents for n in [*d.counts_text.split(" / "), d.unanswered_count])
     trained = [c for of in contexts()["paper"].values() for c in of.claims.values() if c.evidence == "trained"]
-    assert counted == summary.trained == len(trained)
-    text = results(summary)
-    assert all(document.counts in text for document in summary.documents)
+    assert counted == summary.trained_count == len(trained)
+    text = render_results(summary)
+    assert all(document.counts_text in text for document in summary.documents)
 
 
 def test_a_remark_stands_while_its_claims_have_the_answers_that_it_rests_on():
@@ -69,19 +69,19 @@ def test_a_unit_that_the_papers_numbers_may_not_have_is_said_to_be_in_doubt():
     summary = summarise(contexts())
     units = [a for d in summary.documents for a in d.answers if a.decision and a.decision.kind == "unit"]
     assert units
-    assert len(summary.doubtful) == sum(a.answer != "agrees" for a in units)
-    assert all(f"({a.claim})" in " ".join(summary.doubtful) for a in units if a.answer != "agrees")
+    assert len(summary.doubtful_units) == sum(a.answer != "agrees" for a in units)
+    assert all(f"({a.claim})" in " ".join(summary.doubtful_units) for a in units if a.answer != "agrees")
 
 
 def test_corrections_and_unstable_training_runs_are_those_of_the_answers_that_are_shown():
     summary = summarise(contexts())
     by = summary.sensitivity
-    assert len(by.agree) == summary.count["agrees"]
+    assert len(by.agree) == summary.trained_counts["agrees"]
     assert set(by.holm) <= set(by.benjamini_hochberg) <= set(by.agree)
-    shown = {f"{d.number} {a.claim}": a.decision for d in summary.documents for a in d.trained if a.decision}
+    shown = {f"{d.number} {a.claim}": a.decision for d in summary.documents for a in d.trained_answers if a.decision}
     assert by.welch == {name: one.welch for name, one in shown.items() if one.welch not in (None, one.answer)}
-    assert sum(one.diverged for _, one in summary.wrong) == sum(summary.diverged.values())
-    assert sum(one.unstable for _, one in summary.wrong) == summary.unstable
+    assert sum(one.diverged for _, one in summary.failed_runs) == sum(summary.diverged_runs.values())
+    assert sum(one.unstable for _, one in summary.failed_runs) == summary.unstable_count
 
 
 def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_it_again():

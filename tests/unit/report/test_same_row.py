@@ -7,11 +7,11 @@ import pytest
 from report_case import contexts, project
 
 from reprise.cli.show import claim_text
-from reprise.report.page.page import TIERS, _blocks
-from reprise.report.page.readme import results
+from reprise.report.page.page import TIERS, make_blocks
+from reprise.report.page.readme import render_results
 from reprise.report.papers.shared.tables import claims as claims_table
-from reprise.report.parts.answers import answers
-from reprise.report.parts.rows import claim_cells
+from reprise.report.parts.answers import collect_answers
+from reprise.report.parts.rows import make_claim_cells
 from reprise.report.parts.summary import summarise
 
 CLAIMS = [(paper, key) for paper, content in project().papers.items() for key in content.claims]
@@ -20,7 +20,8 @@ CLAIMS = [(paper, key) for paper, content in project().papers.items() for key in
 @pytest.fixture(scope="module")
 def answered():
     return {
-        (answer.paper, answer.claim): answer for answer in answers({t: contexts()[t] for t in ("paper", "reduced")})
+        (answer.paper, answer.claim): answer
+        for answer in collect_answers({t: contexts()[t] for t in ("paper", "reduced")})
     }
 
 
@@ -30,14 +31,16 @@ def sections():
     tiers = {tier: contexts()[tier] for tier in TIERS if tier in contexts()}
     made = {}
     for document in summarise(tiers).documents:
-        made[document.id] = _blocks(project(), document, {t: c[document.id] for t, c in tiers.items()}, [])[document.id]
+        made[document.id] = make_blocks(project(), document, {t: c[document.id] for t, c in tiers.items()}, [])[
+            document.id
+        ]
     return made
 
 
 @pytest.fixture(scope="module")
 def markdown():
     return {
-        (t, p): claims_table(contexts()[t][p], "claims", {}).markdown()
+        (t, p): claims_table(contexts()[t][p], "claims", {}).to_markdown()
         for t in ("paper", "reduced")
         for p in project().papers
     }
@@ -48,7 +51,7 @@ def markdown():
 def test_every_reader_has_the_same_numbers(paper, key, answered, sections, markdown, monkeypatch):
     answer = answered[paper, key]
     cells = answer.cells
-    assert cells == claim_cells(key, answer.title, contexts()[answer.tier][paper].claims[key])
+    assert cells == make_claim_cells(key, answer.title, contexts()[answer.tier][paper].claims[key])
     (summary,) = re.findall(
         rf'<details class="claim" id="{paper}/{key}"><summary[^>]*>(.*?)</summary>', sections[paper]
     )
@@ -68,10 +71,10 @@ def test_every_reader_has_the_same_numbers(paper, key, answered, sections, markd
 
 def test_readme_has_the_row_of_every_main_claim():
     summary = summarise(contexts())
-    lines = [line for line in results(summary).splitlines() if line.startswith("| **")]
+    lines = [line for line in render_results(summary).splitlines() if line.startswith("| **")]
     assert len(lines) == len(summary.documents)
     for line, document in zip(lines, summary.documents, strict=True):
-        cells = document.main.cells if document.main else None
+        cells = document.main_answer.cells if document.main_answer else None
         assert cells is None or all(
             text in line for text in (cells.claim, cells.compared, cells.paper, cells.ours, cells.n)
         )

@@ -25,7 +25,7 @@ LAST_OURS = "Last ten: ours ± 95 % interval"
 
 def by(table: Table, column: str) -> dict[str, dict[str, str]]:
     """The table as it is read, a row by its value in the CSV's `column`."""
-    return dict(zip(table.rows[column], table.reading.to_dict("records"), strict=True))
+    return dict(zip(table.rows[column], table.formatted_rows.to_dict("records"), strict=True))
 
 
 def convergence(context, table: str = "convergence", variant: str = "") -> Table:
@@ -119,8 +119,11 @@ def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
 
 def test_csv_keeps_twelve_digits_and_the_others_are_escaped(tmp_path):
     rows = pd.DataFrame({"name": ["a | b", "<b>"], "value": [1 / 3, None]})
-    columns = [Column("Name", lambda r: r["name"], words=True), Column("x", lambda r: rounding.fixed(r["value"], 2))]
-    paths = tables.write(Table(columns, rows, ["1 < 2"]), tmp_path / "toy-table", "Toys", "In nats.")
+    columns = [
+        Column("Name", lambda r: r["name"], is_text=True),
+        Column("x", lambda r: rounding.format_fixed(r["value"], 2)),
+    ]
+    paths = tables.write_table(Table(columns, rows, ["1 < 2"]), tmp_path / "toy-table", "Toys", "In nats.")
     assert [p.name for p in paths] == ["toy-table.csv", "toy-table.md", "toy-table.html"]
     csv, markdown, html = (p.read_text(encoding="utf-8") for p in paths)
     assert pd.read_csv(io.StringIO(csv)).value[0] == 0.333333333333
@@ -131,7 +134,7 @@ def test_csv_keeps_twelve_digits_and_the_others_are_escaped(tmp_path):
     assert "<td>&lt;b&gt;" in html
     assert "<li>1 &lt; 2</li>" in html
     assert 'class="long"' not in html
-    long = Table(columns, pd.DataFrame({"name": ["w" * 40], "value": [1.0]})).html()
+    long = Table(columns, pd.DataFrame({"name": ["w" * 40], "value": [1.0]})).to_html()
     assert f'<span class="long">{"w" * 40}</span>' in long
 
 
@@ -147,8 +150,8 @@ def test_csv_keeps_twelve_digits_and_the_others_are_escaped(tmp_path):
 )
 def test_markdown_shows_words_as_they_stand(tmp_path, text, source):
     """A viewer of Markdown leaves out <unk> and </s> as tags that it does not know."""
-    table = Table([Column("N | <b>", lambda r: r["name"], words=True)], pd.DataFrame({"name": [text]}), [text])
-    tables.write(table, tmp_path / "toy-table", text, text)
+    table = Table([Column("N | <b>", lambda r: r["name"], is_text=True)], pd.DataFrame({"name": [text]}), [text])
+    tables.write_table(table, tmp_path / "toy-table", text, text)
     title, _, caption, _, head, _, row, _, note = (tmp_path / "toy-table.md").read_text(encoding="utf-8").splitlines()
     assert (title, caption, note) == (f"# {source}", source, f"- {source}")
     assert head.strip("| ") == r"N \| \<b>"

@@ -1,4 +1,4 @@
-"""An experiment's card: equation, settings, curve, numbers, replicas and the command; captions of what is drawn."""
+"""Make an experiment's card: equation, settings, curve, metrics, replicas and command; and the captions of displays."""
 
 import ast
 import inspect
@@ -21,115 +21,123 @@ from reprise.records.resolved import Resolved
 from reprise.report.papers.shared import cells
 from reprise.report.parts import rounding
 from reprise.report.parts.context import Context
-from reprise.report.parts.names import name_of, split_words
-from reprise.report.parts.rounding import fixed, integer, interval, significant, unit_symbol
-from reprise.report.parts.spreads import measured
+from reprise.report.parts.names import name_metric, name_split
+from reprise.report.parts.rounding import format_fixed, format_integer, format_range, format_significant, format_unit
+from reprise.report.parts.uncertainty import estimate_mean
 
-_OF_REPLICAS = {"reached_full_accuracy"}
-"""Metrics that are 1 or 0 of a replica: their mean is a share of replicas, with its interval as in verdicts."""
+_REPLICA_SHARES = {"reached_full_accuracy"}
+"""Metrics that are 1 or 0 for a replica. Their mean is a share of replicas, with its interval as in verdicts."""
 
 
-def metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]:
-    """Collect every metric, mean and its 95 % interval over the finished replicas, and the paper's number."""
-    comparable = not context.replaced_dataset(experiment.base)
+def list_metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]:
+    """List every metric: the mean over the finished replicas with its 95 % interval, and the paper's number."""
+    is_comparable = not context.find_replaced_dataset(experiment.base)
     runs = context.runs[experiment.experiment]
     units = {quantity: unit for replica in runs.finished for quantity, unit in replica.units.items()}
-    made = []
+    metrics = []
     for (metric, split), unit in units.items():
-        values = measured(context, experiment.experiment, metric, split)
+        estimate = estimate_mean(context, experiment.experiment, metric, split)
         # Numbers that are counted do not vary: they have no interval.
-        low, high = values.interval or (None, None)
-        if low == high and not values.own:
+        low, high = estimate.interval or (None, None)
+        if low == high and not estimate.sd:
             low = high = None
-        ours = rounding.even(values.mean, low, high, share=unit == "share", least=rounding.least_of(metric))
-        if metric in _OF_REPLICAS and values.n:
-            ends = clopper_pearson(round(values.mean * values.n), values.n)
-            ours = rounding.from_to(*(fixed(value, 2) for value in (values.mean, *ends)))
-        paper = context.reported(experiment.base, metric, split)
-        printed = significant(paper.value, 5) if paper and comparable else ""
-        made.append(
+        ours = rounding.format_estimate(
+            estimate.mean, low, high, is_share=unit == "share", lower_bound=rounding.find_lower_bound(metric)
+        )
+        if metric in _REPLICA_SHARES and estimate.n:
+            interval = clopper_pearson(round(estimate.mean * estimate.n), estimate.n)
+            ours = rounding.format_with_bounds(*(format_fixed(value, 2) for value in (estimate.mean, *interval)))
+        paper = context.get_reported(experiment.base, metric, split)
+        printed = format_significant(paper.value, 5) if paper and is_comparable else ""
+        metrics.append(
             {
-                "metric": name_of(metric, split),
+                "metric": name_metric(metric, split),
                 "split": split,
                 "paper": f"{printed} (printed as {paper.unit})" if printed and paper.unit else printed,
                 "ours": ours,
-                "n": str(values.n),
+                "n": str(estimate.n),
                 "unit": "" if unit == "1" else unit,
             }
         )
-    return sorted(made, key=lambda row: not row["paper"])
+    return sorted(metrics, key=lambda row: not row["paper"])
 
 
-_PREFERRED = ("cross_entropy", "accuracy")
-_POINTS, _REPLICAS = 60, 5
+_PREFERRED_METRICS = ("cross_entropy", "accuracy")
+_MAX_POINTS, _MAX_REPLICAS = 60, 5
 _WIDTH, _HEIGHT, _LEFT = 380, 130, 62
 
 
-def training_curve(context: Context, experiment: str) -> str:
-    """Draw the training's main curve as an SVG, a line a replica and split, with its legend; "" without a curve."""
-    curves = [curve for _, curve in context.curves(experiment) if curve.axis in TIME and curve.y]
-    metric = next((m for m in _PREFERRED if any(curve.metric == m for curve in curves)), None)
+def draw_training_curve(context: Context, experiment: str) -> str:
+    """Draw the main training curve as an SVG, with a line per replica and split; "" without a curve."""
+    curves = [curve for _, curve in context.iterate_curves(experiment) if curve.axis in TIME and curve.y]
+    metric = next(
+        (candidate for candidate in _PREFERRED_METRICS if any(curve.metric == candidate for curve in curves)), None
+    )
     if metric is None:
         return ""
     curves = [curve for curve in curves if curve.metric == metric]
     axis, unit = curves[0].axis, curves[0].unit
-    left, low = (min(min(getattr(curve, along)) for curve in curves) for along in "xy")
-    right, high = (max(max(getattr(curve, along)) for curve in curves) for along in "xy")
-    across, up = (right - left) or 1.0, (high - low) or 1.0
+    left, low = (min(min(getattr(curve, coordinate)) for curve in curves) for coordinate in "xy")
+    right, high = (max(max(getattr(curve, coordinate)) for curve in curves) for coordinate in "xy")
+    x_range, y_range = (right - left) or 1.0, (high - low) or 1.0
     lines: dict[str, list[Curve]] = {}
     for curve in curves:
         lines.setdefault(curve.split, []).append(curve)
-    drawn = []
+    elements = []
     for split, replicas in lines.items():
-        for curve in replicas[:_REPLICAS]:
-            step = max(1, len(curve.y) // _POINTS)
+        for curve in replicas[:_MAX_REPLICAS]:
+            step = max(1, len(curve.y) // _MAX_POINTS)
             points = " ".join(
-                f"{_LEFT + _WIDTH * (x - left) / across:.4g},{4 + _HEIGHT * (1 - (y - low) / up):.4g}"
+                f"{_LEFT + _WIDTH * (x - left) / x_range:.4g},{4 + _HEIGHT * (1 - (y - low) / y_range):.4g}"
                 for x, y in zip(curve.x[::step], curve.y[::step], strict=True)
             )
-            drawn.append(f'<polyline class="{escape(split)}" points="{points}"/>')
-    for place, split in enumerate(lines):
-        x = _LEFT + 90 * place
-        drawn.append(f'<line class="{escape(split)}" x1="{x}" x2="{x + 16}" y1="{_HEIGHT + 32}" y2="{_HEIGHT + 32}"/>')
-        drawn.append(f'<text x="{x + 20}" y="{_HEIGHT + 36}">{escape(split_words(split))}</text>')
-    label = escape(metric.replace("_", "-") + unit_symbol(unit))
+            elements.append(f'<polyline class="{escape(split)}" points="{points}"/>')
+    for column, split in enumerate(lines):
+        x = _LEFT + 90 * column
+        elements.append(
+            f'<line class="{escape(split)}" x1="{x}" x2="{x + 16}" y1="{_HEIGHT + 32}" y2="{_HEIGHT + 32}"/>'
+        )
+        elements.append(f'<text x="{x + 20}" y="{_HEIGHT + 36}">{escape(name_split(split))}</text>')
+    label = escape(metric.replace("_", "-") + format_unit(unit))
     texts = [
-        (_LEFT - 4, 12, "end", significant(high, 3)),
-        (_LEFT - 4, _HEIGHT + 4, "end", significant(low, 3)),
-        (_LEFT, _HEIGHT + 18, "start", significant(left, 3)),
-        (_WIDTH + _LEFT, _HEIGHT + 18, "end", f"{axis} {significant(right, 3)}"),
+        (_LEFT - 4, 12, "end", format_significant(high, 3)),
+        (_LEFT - 4, _HEIGHT + 4, "end", format_significant(low, 3)),
+        (_LEFT, _HEIGHT + 18, "start", format_significant(left, 3)),
+        (_WIDTH + _LEFT, _HEIGHT + 18, "end", f"{axis} {format_significant(right, 3)}"),
     ]
-    drawn += [f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>' for x, y, anchor, text in texts]
-    turned = f'transform="translate(12,{_HEIGHT // 2 + 4}) rotate(-90)" text-anchor="middle"'
+    elements += [f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>' for x, y, anchor, text in texts]
+    rotation = f'transform="translate(12,{_HEIGHT // 2 + 4}) rotate(-90)" text-anchor="middle"'
     return (
         f'<svg class="curve" viewBox="0 0 {_WIDTH + _LEFT + 10} {_HEIGHT + 42}" role="img" '
-        f'aria-label="Training curve of {escape(context.title(experiment))}: {label}">'
-        f'<rect x="{_LEFT}" y="4" width="{_WIDTH}" height="{_HEIGHT}"/>{"".join(drawn)}'
-        f"<text {turned}>{label}</text></svg>"
+        f'aria-label="Training curve of {escape(context.get_title(experiment))}: {label}">'
+        f'<rect x="{_LEFT}" y="4" width="{_WIDTH}" height="{_HEIGHT}"/>{"".join(elements)}'
+        f"<text {rotation}>{label}</text></svg>"
     )
 
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _FORMULA = re.compile(r" {4}| *(\S+|\w+\(.* \| .*\)) += ")
-"""A line of prose has words before its equals sign; a formula has one name, or a probability as P(x | y)."""
+"""Matches a formula: one name before the equals sign, or a probability as P(x | y). Prose has words there."""
 
 
-def equations(model: Section) -> str:
-    """Return the model's equation, and that of the gated unit that takes the place of its f; "" without any."""
+def find_equations(model: Section) -> str:
+    """Return the model's equation, followed by that of its gated unit; "" without any."""
     unit = model.settings.get("unit")
-    gates = (
-        _equation("reprise.models.recurrences", unit.value.upper()) if unit and unit.value in {"gru", "lstm"} else ""
+    gate_equation = (
+        _read_equation("reprise.models.recurrences", unit.value.upper())
+        if unit and unit.value in {"gru", "lstm"}
+        else ""
     )
-    return "\n".join(filter(None, (_equation(*find_model(model.name).target.split(":")), gates)))
+    return "\n".join(filter(None, (_read_equation(*find_model(model.name).target.split(":")), gate_equation)))
 
 
 @cache
-def _equation(module: str, name: str = "") -> str:
-    """Return the indented lines of the docstrings of the class, else of its file, that hold a `=`."""
+def _read_equation(module: str, name: str = "") -> str:
+    """Return the indented formulas in the docstring of a class, or else of its module."""
     if not module:
         return ""
-    own = not module.startswith("reprise.")
-    path = Path(*module.split(".")) if own else _PACKAGE.joinpath(*module.split(".")[1:])
+    is_external = not module.startswith("reprise.")
+    path = Path(*module.split(".")) if is_external else _PACKAGE.joinpath(*module.split(".")[1:])
     path = path.with_suffix(".py")
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in (*(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name), tree):
@@ -139,31 +147,32 @@ def _equation(module: str, name: str = "") -> str:
     return ""
 
 
-def replicas_of(context: Context, display_id: str) -> str:
-    """How many experiments and replicas stand behind a display, and how many diverged, are missing or not run."""
-    if not context.of_experiments(display_id):
+def describe_replicas(context: Context, display_id: str) -> str:
+    """Count the experiments and replicas of a display, and those diverged, missing or not run."""
+    if not context.has_experiments(display_id):
         return ""
-    names = context.cited_by(display_id)
-    run = {name: status for name in names if (status := context.status(name)).run}
-    if not run:
-        return f"{context.total(names).absence.capitalize()}."
-    counts = [status.run for status in run.values()]
-    counted = {
-        "experiments": len(run),
-        "replicas of each": interval(min(counts), max(counts)),
-        "replicas diverged": sum(status.diverged for status in run.values()),
-        "replicas still missing": sum(status.missing for status in run.values()),
-        "experiments not run": len(names) - len(run),
-        "experiments on another corpus": sum(context.replaced_dataset(name) is not None for name in run),
+    names = context.list_cited_experiments(display_id)
+    statuses = {name: status for name in names if (status := context.get_status(name)).run}
+    if not statuses:
+        return f"{context.sum_status(names).absence.capitalize()}."
+    counts = [status.run for status in statuses.values()]
+    counts_by_name = {
+        "experiments": len(statuses),
+        "replicas of each": format_range(min(counts), max(counts)),
+        "replicas diverged": sum(status.diverged for status in statuses.values()),
+        "replicas still missing": sum(status.missing for status in statuses.values()),
+        "experiments not run": len(names) - len(statuses),
+        "experiments on another corpus": sum(context.find_replaced_dataset(name) is not None for name in statuses),
     }
-    return f"{'; '.join(f'{what}: {count}' for what, count in counted.items() if count)}.".capitalize()
+    text = "; ".join(f"{description}: {count}" for description, count in counts_by_name.items() if count)
+    return f"{text}.".capitalize()
 
 
-def card(context: Context, experiment: Resolved) -> dict[str, Any]:
-    """Return what an experiment's card shows, by the names of the template."""
+def make_card(context: Context, experiment: Resolved) -> dict[str, Any]:
+    """Return the values that the template of an experiment's card needs."""
     entry = context.paper.experiments[experiment.base]
-    replicas = context.replicas(experiment.experiment)
-    parameters = cells.parameters(context, experiment.experiment)
+    replicas = context.list_replicas(experiment.experiment)
+    parameters = cells.find_parameter_count(context, experiment.experiment)
     over_tokens = any(
         is_over_tokens(metric, unit) for replica in replicas for (metric, _), unit in replica.units.items()
     )
@@ -172,35 +181,35 @@ def card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "experiment": experiment,
         "entry": entry,
         "variant": f"{experiment.assumption}: {experiment.alternative}" if experiment.assumption else "",
-        "status": context.status(experiment.experiment),
-        "equation": equations(entry.model) if entry.model else "",
-        "curve": Markup(training_curve(context, experiment.experiment)),
-        "parameters": None if parameters is None else integer(parameters),
-        "settings": list(settings(experiment)),
-        "metrics": metrics(context, experiment),
+        "status": context.get_status(experiment.experiment),
+        "equation": find_equations(entry.model) if entry.model else "",
+        "curve": Markup(draw_training_curve(context, experiment.experiment)),
+        "parameters": None if parameters is None else format_integer(parameters),
+        "settings": list(list_settings(experiment)),
+        "metrics": list_metrics(context, experiment),
         "counted": counted_by(experiment, preparations) if over_tokens else None,
         "replicas": replicas,
-        "command": command(experiment, next(((r.number, r.made.engine) for r in replicas), None)),
+        "command": make_command(experiment, next(((r.number, r.made.engine) for r in replicas), None)),
     }
 
 
-def command(experiment: Resolved, first: tuple[int, str] | None) -> str:
-    """Return what trains the `first` replica with a record again and compares; replica 0 where none has."""
+def make_command(experiment: Resolved, first_replica: tuple[int, str] | None) -> str:
+    """Return the command that trains the `first_replica` with a record again and compares; replica 0 without one."""
     train = f"python -m reprise train {quote(experiment.id)} --tier {experiment.tier} --replica"
-    if first is None:
+    if first_replica is None:
         return f"{train} 0"
-    replica, engine = first
+    number, engine = first_replica
     # Without --output nothing would be trained: the record is where the pipeline puts it.
-    diff = f"python -m reprise diff again.json {quote(experiment.record_path(replica))}"
-    return f"{train} {replica} --engine {quote(engine)} --output again.json\n{diff}"
+    diff = f"python -m reprise diff again.json {quote(experiment.record_path(number))}"
+    return f"{train} {number} --engine {quote(engine)} --output again.json\n{diff}"
 
 
-def settings(experiment: Resolved) -> Iterator[tuple[str, Any, str]]:
-    """(name, value, origin) of everything that decides the numbers."""
+def list_settings(experiment: Resolved) -> Iterator[tuple[str, Any, str]]:
+    """Yield name, value and origin of every setting that affects the results."""
     config, origins = experiment.config, experiment.origins
     if experiment.is_check:
         yield "check", config["check"], ""
-        yield "tolerance", significant(config["tolerance"]), ""
+        yield "tolerance", format_significant(config["tolerance"]), ""
         return
     for section, key in (("model", "name"), ("data", "dataset"), ("training", "protocol")):
         yield section, config[section][key], ""

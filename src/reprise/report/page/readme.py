@@ -1,4 +1,4 @@
-"""README's results: a row a document, at most six notes, and the forest plot, from the same cells as the page."""
+"""Write README's results with the cells of the page: a row per document, at most six notes, the forest plot."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from reprise.config.project import Project
 from reprise.errors import UserError
 from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED
 from reprise.files import write_atomically
-from reprise.report.page.forest import plot
+from reprise.report.page.forest import plot_summary
 from reprise.report.parts.answers import Tiers
 from reprise.report.parts.rows import MARKS
 from reprise.report.parts.summary import Summary, summarise
@@ -14,15 +14,15 @@ from reprise.report.parts.templates import render_text
 
 BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
 PLOT = Path("results/forest.svg")
-REPLICATES = {AGREES: "replicates", DISAGREES: "does not replicate", UNDECIDED: "undecided"}
-"""The answer to a document's main claim."""
-_NOTES = 6
-_ELSEWHERE = {"–", "No number", "Size"}
-"""Marks that only the tables of claims have, or that say it themselves."""
+REPLICATION_WORDS = {AGREES: "replicates", DISAGREES: "does not replicate", UNDECIDED: "undecided"}
+"""The answer to a document's main claim, in words."""
+_MAX_NOTES = 6
+_MARKS_NOT_IN_README = {"–", "No number", "Size"}
+"""Marks that only the tables of claims have, or that need no explanation."""
 
 
 def write_results(project: Project, tiers: Tiers) -> list[Path]:
-    """Put the results between the marks of README.md and write the forest plot.
+    """Write the results between the marks of README.md, and the forest plot.
 
     Returns:
         Both files.
@@ -36,18 +36,23 @@ def write_results(project: Project, tiers: Tiers) -> list[Path]:
     if not 0 <= begin < end:
         raise UserError(f"{path}: no lines '{BEGIN}' and '{END}'; put them where the results shall stand")
     summary = summarise(tiers)
-    write_atomically(project.root / PLOT, plot(summary, alone=True))
-    write_atomically(path, f"{text[: begin + len(BEGIN)]}\n{results(summary)}\n{text[end:]}")
+    write_atomically(project.root / PLOT, plot_summary(summary, is_standalone=True))
+    write_atomically(path, f"{text[: begin + len(BEGIN)]}\n{render_results(summary)}\n{text[end:]}")
     return [path, project.root / PLOT]
 
 
-def results(summary: Summary) -> str:
-    """Return the Markdown of README's results."""
-    shown = [mark for mark in MARKS if mark not in _ELSEWHERE]
-    values = {"notes": notes(summary), "replicates": REPLICATES, "marks": MARKS, "shown": shown}
+def render_results(summary: Summary) -> str:
+    """Render README's results as Markdown."""
+    shown_marks = [mark for mark in MARKS if mark not in _MARKS_NOT_IN_README]
+    values = {
+        "notes": render_summary_notes(summary),
+        "replicates": REPLICATION_WORDS,
+        "marks": MARKS,
+        "shown": shown_marks,
+    }
     return render_text("readme.md.j2", summary=summary, **values).strip()
 
 
-def notes(summary: Summary) -> list[str]:
-    """Write what to know before believing the answers, at most six lines."""
-    return render_text("notes.md.j2", summary=summary).splitlines()[:_NOTES]
+def render_summary_notes(summary: Summary) -> list[str]:
+    """Render what limits the answers, in at most six lines."""
+    return render_text("notes.md.j2", summary=summary).splitlines()[:_MAX_NOTES]

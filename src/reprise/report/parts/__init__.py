@@ -1,1 +1,1 @@
-"""What figures, tables, page and README share."""
+"""Hold what figures, tables, page and README share."""

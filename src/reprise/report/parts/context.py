@@ -1,4 +1,4 @@
-"""What a figure or table may read: one paper, its experiments at a tier, and their run records."""
+"""Give figures and tables what they may read: one paper, its experiments at a tier, and their run records."""
 
 from __future__ import annotations
 
@@ -24,49 +24,49 @@ from reprise.records.resolved import FULL, TIERS, Resolved
 
 _NOT_IN_TIER = "not in this tier"
 _NOT_TRAINED = "not trained yet"
-_NOT_RUN_YET = "not run yet"
-"""Of what trains nothing: checks, and facts of a corpus."""
-ABSENCES = (_NOT_IN_TIER, _NOT_TRAINED, _NOT_RUN_YET)
+_NOT_RUN = "not run yet"
+"""For experiments without training: checks, and facts of a corpus."""
+ABSENCES = (_NOT_IN_TIER, _NOT_TRAINED, _NOT_RUN)
 NOT_MEASURED = "not measured"
-"""Of a replica that has finished, but whose record does not have the metric."""
-REFERENCE = Path("config/reference")
+"""For a finished replica whose record lacks the metric."""
+REFERENCE_FOLDER = Path("config/reference")
 _LDC_TITLE = "Characters of the Treebank-3's raw Wall Street Journal text (LDC99T42)"
 
 
 @dataclass(frozen=True)
 class Status:
-    """How many replicas finished, diverged and are missing, of those that the tier asks for; whether they train."""
+    """Count the replicas of experiments that finished, diverged and are missing."""
 
     finished: int
     diverged: int
     missing: int
-    trains: bool = True
+    is_trained: bool = True
 
     @property
     def run(self) -> int:
-        """How many replicas have a record."""
+        """Return the number of replicas with a record."""
         return self.finished + self.diverged
 
     @property
     def wanted(self) -> int:
-        """How many replicas the tier asks for."""
+        """Return the number of replicas that the tier asks for."""
         return self.run + self.missing
 
     @property
     def absence(self) -> str:
-        """What stands where a result would, when no replica has run."""
-        return _NOT_IN_TIER if not self.wanted else _NOT_TRAINED if self.trains else _NOT_RUN_YET
+        """Return the text that replaces a result if no replica has run."""
+        return _NOT_IN_TIER if not self.wanted else _NOT_TRAINED if self.is_trained else _NOT_RUN
 
-    def absence_of(self, value: object | None) -> str:
-        """Return the same where the metric may be missing: `value` is None, though replicas have finished."""
+    def explain_missing_value(self, value: object | None) -> str:
+        """Return the text that replaces a result; `value` is None if replicas finished without the metric."""
         return NOT_MEASURED if value is None and self.finished else self.absence
 
 
 class Sample(dict[str, Any]):
-    """A text that a model wrote, as its record has it. A key that it lacks is a damage of the record."""
+    """Hold a text that a model wrote, as its record has it; a missing key means a damaged record."""
 
     def __init__(self, content: Mapping[str, Any], origin: str) -> None:
-        """Take the content of a sample, and what an error calls its record."""
+        """Take the content of a sample, and the name of its record for error messages."""
         super().__init__(content)
         self.origin = origin
 
@@ -76,9 +76,21 @@ class Sample(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Context:
-    """One paper at one tier; its records are read when they are first asked for.
+    """Hold one paper at one tier; its records are read when they are first needed.
 
-    An experiment is named as everywhere: "<id>", or "<id>@<assumption>=<alternative>" for a variant.
+    Experiments are named as everywhere: "<id>", or "<id>@<assumption>=<alternative>" for a variant.
+
+    Attributes:
+        project: The clone.
+        tier: The tier.
+        paper_id: The id of the paper.
+        paper: The content of the paper's file.
+        experiments: The experiments and variants that the tier runs.
+        datasets: All datasets, by name.
+        claims: The decisions of the tier, by claim.
+        full_tier_claims: The decisions of the paper's own tier; empty at that tier.
+        papers: The contexts of all papers at this tier, for displays that cite another paper's experiments.
+        cache: Results that several displays share, so that each is computed once.
     """
 
     project: Project
@@ -88,176 +100,178 @@ class Context:
     experiments: list[Resolved]
     datasets: Mapping[str, Dataset]
     claims: Mapping[str, Decision]
-    in_full: Mapping[str, Decision]
-    """At another tier than the paper's the claims as they were judged there, so that no reduced number stands alone."""
+    full_tier_claims: Mapping[str, Decision]
     papers: Mapping[str, Context] = field(repr=False, compare=False)
-    """All contexts of the tier by paper, this one too, for displays that cite another paper's experiments."""
-    known: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What displays worked out of the records, by what it is: a number that many show is worked out once."""
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
-    def file(self) -> Path:
-        """The paper's file."""
+    def path(self) -> Path:
+        """Return the path of the paper's file."""
         return self.project.root / PAPERS / f"{self.paper_id}.yaml"
 
-    def display(self, display_id: str) -> Display:
+    def get_display(self, display_id: str) -> Display:
         """Return the entry of a figure or table."""
         return {**self.paper.tables, **self.paper.figures}[display_id]
 
-    def of_experiments(self, display_id: str) -> bool:
-        """Whether experiments stand in this figure or table, and not the paper's claims, choices or arithmetic."""
-        return draws(self.display(display_id).function).of_experiments
+    def has_experiments(self, display_id: str) -> bool:
+        """Return whether a figure or table shows experiments, not the paper's claims, choices or arithmetic."""
+        return draws(self.get_display(display_id).function).of_experiments
 
-    def option_key(self, display_id: str, option: str) -> str:
-        """Return what a line on a mistake in an option begins with: "file: key figures.figure-1.options.smooth"."""
+    def name_option(self, display_id: str, option: str) -> str:
+        """Return the beginning of an error message about an option: "file: key figures.figure-1.options.smooth"."""
         kind = "figures" if display_id in self.paper.figures else "tables"
-        return f"{self.file}: key {kind}.{display_id}.options.{option}"
+        return f"{self.path}: key {kind}.{display_id}.options.{option}"
 
-    def cited_by(self, display_id: str) -> list[str]:
-        """Experiments that stand in this figure or table, in file order, whether or not the tier has them."""
+    def list_cited_experiments(self, display_id: str) -> list[str]:
+        """List the experiments of a figure or table, in file order, whether or not the tier runs them."""
         return [name for name, e in self.paper.experiments.items() if display_id in e.cited_by]
 
-    def original(self, name: str) -> pd.DataFrame:
-        """Return a file of config/reference: numbers or curves that a paper's author published."""
-        path = self.project.root / REFERENCE / name
+    def read_reference(self, name: str) -> pd.DataFrame:
+        """Read a file of config/reference: numbers or curves that a paper's author published."""
+        path = self.project.root / REFERENCE_FOLDER / name
         if not path.is_file():
             raise UserError(f"{path}: no such file; it is part of the repository: restore it")
         return pd.read_csv(path)
 
-    def resolved(self, experiment: str) -> Resolved | None:
-        """Return the experiment as this tier runs it; None where it does not."""
+    def get_resolved(self, experiment: str) -> Resolved | None:
+        """Return the experiment as this tier runs it; None if it does not."""
         return self._resolved_by_name.get(experiment)
 
     @cached_property
     def _resolved_by_name(self) -> dict[str, Resolved]:
         return {e.experiment: e for e in self.experiments}
 
-    def entry(self, experiment: str) -> Experiment:
-        """Return the experiment's entry in the paper's file; a variant's is that of its experiment."""
+    def get_entry(self, experiment: str) -> Experiment:
+        """Return the experiment's entry in the paper's file; for a variant, that of its experiment."""
         return self.paper.experiments[experiment.partition("@")[0]]
 
-    def title(self, experiment: str) -> str:
-        """Return the title of an experiment; a variant has that of its experiment."""
-        return self.entry(experiment).title
+    def get_title(self, experiment: str) -> str:
+        """Return the title of an experiment; for a variant, that of its experiment."""
+        return self.get_entry(experiment).title
 
-    def setting(self, experiment: str, name: str) -> Any:
+    def get_setting(self, experiment: str, name: str) -> Any:
         """Return a setting by its dotted name ("data.length"): the tier's value, else that of the paper's file."""
         section, option = name.split(".")
-        if resolved := self.resolved(experiment):
+        if resolved := self.get_resolved(experiment):
             return resolved.config[section]["options"].get(option)
-        stated = getattr(self.entry(experiment), section)
-        choice = stated.settings.get(option) if stated else None
+        section_entry = getattr(self.get_entry(experiment), section)
+        choice = section_entry.settings.get(option) if section_entry else None
         return choice.value if choice else None
 
     @cached_property
     def runs(self) -> dict[str, Runs]:
-        """Every experiment and variant of the tier by its name, with the replicas that ended or diverged.
+        """Read every experiment and variant of the tier, by name, with the replicas that ended or diverged.
 
         A replica that ended counts as finished whatever its numbers: an infinite perplexity makes a mean infinite.
         """
         runs = load_paper(self.project, self.paper_id, self.experiments)
-        return {e.experiment: _with_all_numbers(runs[e.experiment]) for e in self.experiments}
+        return {e.experiment: _treat_ended_as_finished(runs[e.experiment]) for e in self.experiments}
 
     @cached_property
-    def table(self) -> Table:
-        """The same for measuring: what a family says of its members is worked out once."""
+    def measured_runs(self) -> Table:
+        """Return the same runs for measuring; the variance of a family is computed once."""
         return Table(self.runs)
 
-    def replicas(self, experiment: str, status: str | None = None) -> list[Replica]:
-        """List the replicas of one experiment or variant: all of them, those that "finished" or that "diverged"."""
+    def list_replicas(self, experiment: str, status: str | None = None) -> list[Replica]:
+        """List the replicas of an experiment or variant; all, or only those "finished" or "diverged"."""
         runs = self.runs.get(experiment)
         replicas = runs.replicas if runs else []
         return [r for r in replicas if status is None or r.finished is (status == "finished")]
 
-    def by_fold(self, experiment: str, metric: str, split: str = "test") -> pd.Series:
-        """Collect the metric of every finished replica, by its number; empty where there is none."""
-        replicas = self.replicas(experiment, "finished")
+    def get_values_by_replica(self, experiment: str, metric: str, split: str = "test") -> pd.Series:
+        """Return a metric of every finished replica, by replica number; empty without any."""
+        replicas = self.list_replicas(experiment, "finished")
         numbers = {r.number: r.metrics[metric, split] for r in replicas if (metric, split) in r.metrics}
         return pd.Series(numbers, dtype=float)
 
-    def values(self, experiment: str, metric: str, split: str) -> np.ndarray:
-        """Collect the same as an array, in the order of replicas."""
-        return self.by_fold(experiment, metric, split).to_numpy(dtype=float)
+    def get_values(self, experiment: str, metric: str, split: str) -> np.ndarray:
+        """Return a metric of every finished replica as an array, in the order of replicas."""
+        return self.get_values_by_replica(experiment, metric, split).to_numpy(dtype=float)
 
-    def curves(self, experiment: str) -> Iterator[tuple[Replica, Curve]]:
-        """Go through the curves of one experiment or variant, replica by replica."""
-        return ((replica, curve) for replica in self.replicas(experiment) for curve in replica.curves)
+    def iterate_curves(self, experiment: str) -> Iterator[tuple[Replica, Curve]]:
+        """Iterate over the curves of an experiment or variant, replica by replica."""
+        return ((replica, curve) for replica in self.list_replicas(experiment) for curve in replica.curves)
 
-    def points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
-        """Collect the curves of all replicas of one status: index x, a column a replica, NaN after its end."""
+    def get_curve_points(self, experiment: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
+        """Return the curves of all replicas of one status as a table.
+
+        The index is x; each column is a replica, with NaN after its end.
+        """
         columns = {
             replica.number: pd.Series(curve.y, index=curve.x, dtype=float)
-            for replica in self.replicas(experiment, status)
+            for replica in self.list_replicas(experiment, status)
             for curve in replica.curves
             if (curve.metric, curve.split) == (metric, split)
         }
-        made = pd.DataFrame(columns, index=None if columns else pd.Index([], dtype=float), dtype=float)
-        return made.rename_axis(index="x", columns="replica").sort_index()
+        points = pd.DataFrame(columns, index=None if columns else pd.Index([], dtype=float), dtype=float)
+        return points.rename_axis(index="x", columns="replica").sort_index()
 
-    def samples(self, experiment: str, replica: int | None = 0) -> list[Sample]:
-        """List the texts that a finished replica wrote, or all of them one after another (None), with its number."""
+    def list_samples(self, experiment: str, replica: int | None = 0) -> list[Sample]:
+        """List the texts that a finished replica wrote, with its number; those of all replicas if it is None."""
         return [
             Sample({"replica": r.number, **sample}, f"record {r.number} of {self.paper_id}/{experiment}")
-            for r in self.replicas(experiment, "finished")
+            for r in self.list_replicas(experiment, "finished")
             if replica in (None, r.number)
             for sample in r.samples
         ]
 
-    def status(self, experiment: str) -> Status:
-        """Count the replicas of an experiment or variant by what became of them."""
-        finished, run = (len(self.replicas(experiment, status)) for status in ("finished", None))
-        resolved = self.resolved(experiment)
-        wanted = resolved.replicas if resolved else 0
-        return Status(finished, run - finished, max(0, wanted - run), resolved is None or trains(resolved))
+    def get_status(self, experiment: str) -> Status:
+        """Count the replicas of an experiment or variant by status."""
+        finished = len(self.list_replicas(experiment, "finished"))
+        recorded = len(self.list_replicas(experiment))
+        resolved = self.get_resolved(experiment)
+        replicas = resolved.replicas if resolved else 0
+        return Status(finished, recorded - finished, max(0, replicas - recorded), resolved is None or trains(resolved))
 
-    def total(self, experiments: Iterable[str]) -> Status:
-        """Return the status of several experiments together."""
-        states = [self.status(experiment) for experiment in experiments]
-        counts = (sum(getattr(state, key) for state in states) for key in ("finished", "diverged", "missing"))
-        return Status(*counts, trains=any(state.trains for state in states))
+    def sum_status(self, experiments: Iterable[str]) -> Status:
+        """Sum the counts of several experiments."""
+        statuses = [self.get_status(experiment) for experiment in experiments]
+        counts = (sum(getattr(status, name) for status in statuses) for name in ("finished", "diverged", "missing"))
+        return Status(*counts, is_trained=any(status.is_trained for status in statuses))
 
-    def reported(self, experiment: str, metric: str, split: str) -> Reported | None:
-        """Return what the paper gives for this number; its value is None where the paper says that there is none."""
-        matching = (e for e in self.entry(experiment).reported if (e.metric, e.split) == (metric, split))
+    def get_reported(self, experiment: str, metric: str, split: str) -> Reported | None:
+        """Return the paper's entry for a metric; its value is None if the paper says that there is none."""
+        matching = (e for e in self.get_entry(experiment).reported if (e.metric, e.split) == (metric, split))
         return next(matching, None)
 
-    def printed(self, experiment: str, metric: str, split: str) -> float | None:
-        """Return the paper's number; None where it gives none."""
-        reported = self.reported(experiment, metric, split)
+    def get_printed(self, experiment: str, metric: str, split: str) -> float | None:
+        """Return the paper's number; None if it gives none."""
+        reported = self.get_reported(experiment, metric, split)
         return None if reported is None or reported.value is None else float(reported.value)
 
-    def unit(self, metric: str, split: str) -> str:
-        """Return the unit of a metric in our records; "" where none has it."""
+    def get_unit(self, metric: str, split: str) -> str:
+        """Return the unit of a metric in our records; "" if no record has it."""
         return self.units.get((metric, split), "")
 
     @cached_property
     def units(self) -> dict[Quantity, str]:
-        """The unit of every metric that a finished replica has."""
+        """Return the unit of every metric of a finished replica."""
         units: dict[Quantity, str] = {}
         for name in self.runs:
-            for replica in self.replicas(name, "finished"):
+            for replica in self.list_replicas(name, "finished"):
                 for quantity, unit in replica.units.items():
                     units.setdefault(quantity, unit)
         return units
 
-    def replaced_dataset(self, experiment: str) -> str | None:
-        """Return the dataset that this tier trains on in place of the paper's, if it does."""
+    def find_replaced_dataset(self, experiment: str) -> str | None:
+        """Return the dataset that this tier trains on in place of the paper's; None if it is the paper's."""
         return self.runs[experiment].replaced_dataset if experiment in self.runs else None
 
 
-def _with_all_numbers(runs: Runs) -> Runs:
+def _treat_ended_as_finished(runs: Runs) -> Runs:
+    """Count every replica that ended as finished."""
     return replace(runs, replicas=[replace(replica, finished=replica.ended) for replica in runs.replicas])
 
 
 def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Context]:
-    """Make the contexts of the project's tier, by paper; without claims where `reprise verify` did not run.
+    """Make the contexts of the project's tier, by paper; without claims before `reprise verify` has run.
 
     Raises:
         UserError: claims.json is damaged. A damaged record is refused when its paper's records are read.
     """
     tier = project.config.tier
     claims = read_claims(project.root, tier)
-    in_full = {} if tier == FULL else read_claims(project.root, FULL)
+    full_tier_claims = {} if tier == FULL else read_claims(project.root, FULL)
     datasets = dict(project.config.datasets)
     for name, dataset in datasets.items():
         if project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACES:  # the raw text takes the place of Mikolov's
@@ -272,21 +286,21 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
             experiments=[e for e in experiments if e.paper == name],
             datasets=datasets,
             claims=claims.get(name, {}),
-            in_full=in_full.get(name, {}),
+            full_tier_claims=full_tier_claims.get(name, {}),
             papers=contexts,
         )
     return contexts
 
 
-def every_tier(project: Project) -> dict[str, dict[str, Context]]:
-    """Make the contexts of every tier that was collected, the fullest first; the project's own in any case.
+def load_all_tiers(project: Project) -> dict[str, dict[str, Context]]:
+    """Make the contexts of every collected tier, the fullest first; always of the project's own.
 
     Raises:
-        UserError: As of `load_contexts`.
+        UserError: As for `load_contexts`.
     """
     contexts, experiments = {}, resolve_all(project)
     for tier in reversed(TIERS):
         if tier == project.config.tier or (project.root / "results" / tier / "metrics.csv").is_file():
-            at_tier = replace(project, config=project.config.model_copy(update={"tier": tier}))
-            contexts[tier] = load_contexts(at_tier, [e for e in experiments if e.tier == tier])
+            project_at_tier = replace(project, config=project.config.model_copy(update={"tier": tier}))
+            contexts[tier] = load_contexts(project_at_tier, [e for e in experiments if e.tier == tier])
     return contexts

@@ -1,10 +1,10 @@
-"""What a tier does less of than the paper, in words: under which settings the numbers of a claim or table came."""
+"""Describe what a tier reduces of the paper's settings: the budget behind the numbers of a claim or table."""
 
 from reprise.config.schema import Experiment, Scalar
 from reprise.records.resolved import Resolved
-from reprise.report.parts.rounding import number
+from reprise.report.parts.rounding import format_number
 
-COUNTED = {
+COUNT_NOUNS = {
     "batch_size": ("example a batch", "examples a batch"),
     "embedding_size": ("dimension of the embedding", "dimensions of the embedding"),
     "final_length": ("character of the last text", "characters of the last text"),
@@ -17,38 +17,44 @@ COUNTED = {
     "second_order_size": ("second-order unit", "second-order units"),
     "steps": ("step", "steps"),
 }
-"""What a number of these options counts: one, and several."""
+"""Nouns of options that count something: singular and plural."""
 
 
-def changes(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
-    """Write "at most 6 epochs (paper: 25)", by option: every setting of the paper's file that the tier changes.
+def describe_reductions(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
+    """Describe every setting that a tier reduces, by option: "at most 6 epochs (paper: 25)".
 
-    Empty of a check, and of what the tier does not run. The options of a corpus that takes the place of the paper's are
-    left out: they are that corpus's own.
+    Return nothing for a check and for an experiment that the tier does not run. The options of a corpus that replaces
+    the paper's are left out: they are that corpus's own.
     """
     if resolved is None or resolved.is_check or resolved.tier not in entry.tiers:
         return {}
-    replaced = entry.data is not None and resolved.config["data"]["dataset"] != entry.data.dataset
-    sections = [entry.training, entry.model, *([] if replaced else [entry.data])]
-    stated = {name: s.value for section in reversed(sections) if section for name, s in section.settings.items()}
+    has_other_corpus = entry.data is not None and resolved.config["data"]["dataset"] != entry.data.dataset
+    sections = [entry.training, entry.model, *([] if has_other_corpus else [entry.data])]
+    paper_values = {name: s.value for section in reversed(sections) if section for name, s in section.settings.items()}
     return {
-        option: _words(option, now, stated[option])
-        for option, now in entry.tiers[resolved.tier].reductions.items()
-        if option in stated and now != stated[option]
+        option: _describe_reduction(option, reduced, paper_values[option])
+        for option, reduced in entry.tiers[resolved.tier].reductions.items()
+        if option in paper_values and reduced != paper_values[option]
     }
 
 
-def _name(option: str) -> str:
+def _name_option(option: str) -> str:
+    """Name an option: "batch size"."""
     return option.removeprefix("max_").replace("_", " ")
 
 
-def _words(option: str, now: Scalar, before: Scalar) -> str:
-    """Put counts before what is counted, values behind what has them."""
-    one, several = COUNTED.get(option, ("", ""))
-    words = f"{_shown(now)} {one if now == 1 else several}" if several else f"{_name(option)} {_shown(now)}"
-    most = "at most " if option.startswith("max_") else ""
-    return f"{most}{words} (paper: {_shown(before)})"
+def _describe_reduction(option: str, reduced: Scalar, paper_value: Scalar) -> str:
+    """Write the noun after a count, the name of an option before any other value."""
+    singular, plural = COUNT_NOUNS.get(option, ("", ""))
+    text = (
+        f"{_format_value(reduced)} {singular if reduced == 1 else plural}"
+        if plural
+        else f"{_name_option(option)} {_format_value(reduced)}"
+    )
+    prefix = "at most " if option.startswith("max_") else ""
+    return f"{prefix}{text} (paper: {_format_value(paper_value)})"
 
 
-def _shown(value: Scalar) -> str:
-    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+def _format_value(value: Scalar) -> str:
+    """Write a value; a number as everywhere."""
+    return format_number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

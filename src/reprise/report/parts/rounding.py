@@ -1,4 +1,4 @@
-"""How numbers are written for reading: the one place where they are rounded."""
+"""Format numbers for reading: the one place where they are rounded."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,155 +9,169 @@ import pandas as pd
 from reprise.evidence import statistics
 from reprise.units import INFINITE
 
-NONE = "–"
+DASH = "–"
 """Stands where there is no number to show."""
-_NOISE = 1e-12
-"""Shares of a number below it are rounding's: no count of decimals is to follow from them."""
-_KNOWN = 2e-9
-"""The ends of intervals are known to such a share of the mean."""
-_LEAST = {"perplexity": 1.0, "expected_rank": 1.0}
-_NAMED = {"", "1", "share", "relative", "step", "epoch", "rank"}
-"""Units that a metric's name says already, or that are none."""
+_ROUNDING_ERROR = 1e-12
+"""Relative errors below it come from floating point. No number of decimals follows from them."""
+_PRECISION = 2e-9
+"""Relative precision of the ends of an interval, with respect to the mean."""
+_LOWER_BOUNDS = {"perplexity": 1.0, "expected_rank": 1.0}
+_SELF_EXPLANATORY_UNITS = {"", "1", "share", "relative", "step", "epoch", "rank"}
+"""Units that are not printed: the metric's name says them, or there is none."""
 
 
-def digits(error: float | None) -> int | None:
-    """Count the decimals that show two digits of an error; None where there is none to go by."""
+def count_decimals(error: float | None) -> int | None:
+    """Count the decimals that show two digits of an error; None if the error is None or 0."""
     return min(12, max(0, 1 - math.floor(math.log10(abs(error))))) if error else None
 
 
-def number(value: float, decimals: int | None = None) -> str:
-    """Write so many decimals, or four significant digits (of a whole number all), with a proper minus sign."""
+def format_number(value: float, decimals: int | None = None) -> str:
+    """Write a number with `decimals` decimals.
+
+    The default is four significant digits, and every digit of a whole number.
+    """
     if decimals is None and float(value).is_integer() and abs(value) < 1e15:
         decimals = 0
     text = f"{value:.4g}" if decimals is None else f"{value:,.{decimals}f}"
     return text.replace("-", "−")
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """Write a share in per cent: "95 %"."""
     return f"{100 * share:.3g} %"
 
 
-def listed(words: Sequence[str]) -> str:
-    """Join words: a; a and b; a, b and c."""
+def join_words(words: Sequence[str]) -> str:
+    """Join words: "a"; "a and b"; "a, b and c"."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
 
 
-def plural(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Write a count and its noun: "1 seed", "3 seeds"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def least_of(metric: str | None) -> float | None:
-    """Where a metric's numbers begin, those of shares apart; None where that is not said here."""
-    return _LEAST.get(metric) if isinstance(metric, str) else None
+def find_lower_bound(metric: str | None) -> float | None:
+    """Return the smallest value that a metric can take; None if it is not listed here."""
+    return _LOWER_BOUNDS.get(metric) if isinstance(metric, str) else None
 
 
-def fixed(value: float | None, places: int) -> str:
-    """Return a number with so many decimals and a proper minus sign; a dash where there is none."""
+def format_fixed(value: float | None, decimals: int) -> str:
+    """Write a number with `decimals` decimals; a dash for None and NaN."""
     if value == math.inf:
         return INFINITE
-    return NONE if pd.isna(value) else f"{value:,.{places}f}".replace("-", "−")
+    return DASH if pd.isna(value) else f"{value:,.{decimals}f}".replace("-", "−")
 
 
-def integer(value: float | int | None) -> str:
-    """Return a count; one that is no whole number (a median of two) keeps its half."""
-    return NONE if pd.isna(value) else fixed(value, 0 if float(value).is_integer() else 1)
+def format_integer(value: float | int | None) -> str:
+    """Write a count. A median of two counts keeps its half; None and NaN give a dash."""
+    return DASH if pd.isna(value) else format_fixed(value, 0 if float(value).is_integer() else 1)
 
 
-def significant(value: float | None, digits: int = 3) -> str:
-    """Return a number of unknown size, to so many significant digits."""
+def format_significant(value: float | None, digits: int = 3) -> str:
+    """Write a number to `digits` significant digits; a dash for None and NaN."""
     if value == math.inf:
         return INFINITE
-    return NONE if pd.isna(value) else f"{value:.{digits}g}".replace("-", "−")
+    return DASH if pd.isna(value) else f"{value:.{digits}g}".replace("-", "−")
 
 
-def deviation(values: Sequence[float] | np.ndarray) -> float | None:
-    """Return the standard deviation of a sample (n - 1), of equal values exactly 0.
+def compute_sd(values: Sequence[float] | np.ndarray) -> float | None:
+    """Compute the standard deviation of a sample (n - 1); of equal values exactly 0.
 
-    None for fewer than two values, and where one is infinite.
+    Return None for fewer than two values, and if one is infinite.
     """
-    known = statistics.spread(list(values)) if np.isfinite(values).all() else None
-    return known.deviation if known else None
+    spread = statistics.spread(list(values)) if np.isfinite(values).all() else None
+    return spread.deviation if spread else None
 
 
-def mean(values: Sequence[float] | np.ndarray, log: bool = False) -> float | None:
-    """Return the mean, if `log` the geometric one; None without a value."""
-    return statistics.mean(values, log) if len(values) else None
+def compute_mean(values: Sequence[float] | np.ndarray, is_log: bool = False) -> float | None:
+    """Compute the arithmetic mean, or the geometric mean if `is_log`; None without values."""
+    return statistics.mean(values, is_log) if len(values) else None
 
 
-def spread(
-    centre: float | None,
+def format_interval(
+    mean: float | None,
     low: float | None,
     high: float | None,
-    places: int,
-    share: bool = False,
-    least: float | None = None,
+    decimals: int,
+    is_share: bool = False,
+    lower_bound: float | None = None,
 ) -> str:
     """Write a mean with its interval; the mean alone without one.
 
     Args:
-        centre: The mean.
-        low: Where the interval begins.
-        high: Where it ends.
-        places: How many decimals are shown.
-        share: Whether mean and interval lie between 0 and 1.
-        least: Where the numbers of any other metric begin.
+        mean: The mean.
+        low: The lower end of the interval.
+        high: The upper end of the interval.
+        decimals: The number of decimals shown.
+        is_share: Whether mean and interval lie between 0 and 1.
+        lower_bound: The smallest value of any other metric.
     """
-    if pd.isna(centre) or pd.isna(low) or centre == math.inf:
-        return fixed(centre, places)
-    return _with_interval(centre, low, high, lambda value: fixed(value, places), share, least)
+    if pd.isna(mean) or pd.isna(low) or mean == math.inf:
+        return format_fixed(mean, decimals)
+    return _append_interval(mean, low, high, lambda value: format_fixed(value, decimals), is_share, lower_bound)
 
 
-def even(
-    centre: float | None, low: float | None, high: float | None, share: bool = False, least: float | None = None
+def format_estimate(
+    mean: float | None, low: float | None, high: float | None, is_share: bool = False, lower_bound: float | None = None
 ) -> str:
-    """Write a number of unknown size to five significant digits, a count in full; with its interval to its decimals.
+    """Write a number of unknown size, to five significant digits without an interval; a count in full.
 
-    There are as many decimals as two digits of half the interval need, as in the sentences of claims: what varies by
-    0.14 is not known to a hundred-thousandth. Arguments: as of `spread`.
+    With an interval, show as many decimals as two digits of its half-width need. The arguments are those of
+    `format_interval`.
     """
-    if pd.isna(centre):
-        return NONE
-    text = integer(centre) if float(centre).is_integer() and abs(centre) >= 10 else significant(centre, 5)
-    if pd.isna(low) or centre == math.inf:
+    if pd.isna(mean):
+        return DASH
+    text = format_integer(mean) if float(mean).is_integer() and abs(mean) >= 10 else format_significant(mean, 5)
+    if pd.isna(low) or mean == math.inf:
         return text
-    reach = (high - low) / 2
-    if reach < _NOISE * abs(centre):
-        reach, low, high = 0.0, centre, centre
-    tiny = "e" in text and abs(centre) < 1
-    places = digits(reach) if reach else 0 if "e" in text else len(text.partition(".")[2])
+    half_width = (high - low) / 2
+    if half_width < _ROUNDING_ERROR * abs(mean):
+        half_width, low, high = 0.0, mean, mean
+    is_tiny = "e" in text and abs(mean) < 1
+    decimals = count_decimals(half_width) if half_width else 0 if "e" in text else len(text.partition(".")[2])
 
-    def show(value: float) -> str:
-        if tiny:
-            return text if value == centre else significant(value, 2)
-        return fixed(value, places)
+    def format_value(value: float) -> str:
+        if is_tiny:
+            return text if value == mean else format_significant(value, 2)
+        return format_fixed(value, decimals)
 
-    return _with_interval(centre, low, high, show, share, least)
+    return _append_interval(mean, low, high, format_value, is_share, lower_bound)
 
 
-def _with_interval(
-    centre: float, low: float, high: float, show: Callable[[float], str], share: bool, least: float | None
+def _append_interval(
+    mean: float,
+    low: float,
+    high: float,
+    format_value: Callable[[float], str],
+    is_share: bool,
+    lower_bound: float | None,
 ) -> str:
-    """Write "0.93 ± 0.05"; by its ends an interval that is longer to one side, or cut where the metric ends."""
-    lowest, highest = (0.0, 1.0) if share else (-math.inf if least is None else least, math.inf)
-    reach = (high - low) / 2
-    uneven = not math.isclose(centre - low, high - centre, rel_tol=1e-6, abs_tol=_KNOWN * abs(centre))
-    if uneven or ((low < lowest or high > highest) and show(reach) != show(0.0)):
-        return from_to(show(centre), show(max(low, lowest)), show(min(high, highest)))
-    return f"{show(centre)} ± {show(reach)}"
+    """Write "0.93 ± 0.05".
+
+    An asymmetric interval, or one clipped to the range of the metric, is written by its ends.
+    """
+    minimum, maximum = (0.0, 1.0) if is_share else (-math.inf if lower_bound is None else lower_bound, math.inf)
+    half_width = (high - low) / 2
+    is_uneven = not math.isclose(mean - low, high - mean, rel_tol=1e-6, abs_tol=_PRECISION * abs(mean))
+    if is_uneven or ((low < minimum or high > maximum) and format_value(half_width) != format_value(0.0)):
+        return format_with_bounds(format_value(mean), format_value(max(low, minimum)), format_value(min(high, maximum)))
+    return f"{format_value(mean)} ± {format_value(half_width)}"
 
 
-def from_to(centre: str, low: str, high: str) -> str:
-    """Return a number and the ends of its interval, where these are not equally far from it."""
-    return f"{centre} ({low}–{high})"
+def format_with_bounds(mean: str, low: str, high: str) -> str:
+    """Write a mean and the ends of its interval: "0.93 (0.80–0.99)"."""
+    return f"{mean} ({low}–{high})"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """Lowest to highest, of counts; one number where they are the same."""
-    return integer(low) if low == high else f"{integer(low)}–{integer(high)}"
+def format_range(low: float | None, high: float | None) -> str:
+    """Write the lowest and the highest count: "3–5"; one number if they are equal."""
+    return format_integer(low) if low == high else f"{format_integer(low)}–{format_integer(high)}"
 
 
-def unit_symbol(unit: str) -> str:
-    """Write " nats/character", to stand behind a number; "" where the metric's name says it, or of BLEU."""
-    return "" if unit in _NAMED or "|" in unit else f" {unit}"
+def format_unit(unit: str) -> str:
+    """Write a unit to follow a number: " nats/character".
+
+    Return "" if the metric's name says the unit, and for BLEU.
+    """
+    return "" if unit in _SELF_EXPLANATORY_UNITS or "|" in unit else f" {unit}"

@@ -1,7 +1,7 @@
-"""A claim as a row of cells, the same on the page, in README, in Markdown and in the terminal.
+"""Write a claim as a row of cells: the same on the page, in README, Markdown and the terminal.
 
-`claim_cells` makes the row of a claim, `comparison_cells` that of each of its comparisons. A difference is shown as
-"146.7 → 131.2 (−10.6 %)": from the worse value to the better one if the claim holds, and the change. Losses and
+`make_claim_cells` makes the row of a claim, `make_comparison_cells` that of one of its comparisons. A difference is
+shown as "146.7 → 131.2 (−10.6 %)": the worse value if the claim holds, the better one, and the change. Losses and
 perplexities fall along the arrow; accuracies, shares and scores rise.
 """
 
@@ -26,12 +26,19 @@ from reprise.evidence.decisions import (
     Unit,
 )
 from reprise.evidence.verdicts import AGREES, ANSWERS, JUDGED, LEVEL, NOT_JUDGED, NOT_RUN
-from reprise.report.parts.names import name_of
-from reprise.report.parts.rounding import NONE, digits, interval, number, percent, significant
+from reprise.report.parts.names import name_metric
+from reprise.report.parts.rounding import (
+    DASH,
+    count_decimals,
+    format_number,
+    format_percent,
+    format_range,
+    format_significant,
+)
 
-ANSWER_WORDS = {answer: answer for answer in ANSWERS} | {NOT_JUDGED: "not judged (the model did not learn)"}
-HEADS = ("Claim", "What we compare", "Paper", "Ours [95 % CI]", "Runs", "Answer")
-"""The heads of the cells of a row."""
+ANSWER_NAMES = {answer: answer for answer in ANSWERS} | {NOT_JUDGED: "not judged (the model did not learn)"}
+HEADERS = ("Claim", "What we compare", "Paper", "Ours [95 % CI]", "Runs", "Answer")
+"""The column headers of the cells of a row."""
 MARKS = {
     "a → b": "from the worse to the better value if the claim holds. In brackets: the change, in % for perplexities.",
     "[ ]": "95 % confidence interval of ours, over seeds or folds.",
@@ -45,20 +52,19 @@ MARKS = {
     "Welch's test": "each model with its own SD. Our test shares SDs within a family of models.",
     "Size": "our effect beside the paper's. Consistent: the paper's lies in our interval. Mixed: comparisons differ.",
 }
-"""What the heads and marks of a row mean, for whoever shows rows."""
+"""The meaning of the headers and marks of a row."""
 MARGIN_KINDS = {"non-inferiority", "equivalence"}
 """Kinds of claims that a margin decides."""
-UNPRINTED = "no number"
-"""Stands where the paper prints no number for what we compare."""
-_TWO = 2
-_RISING = {"share", "BLEU"}
-"""Units whose larger numbers are the better ones."""
-_RISING_METRICS = {"accuracy", "bleu", "last_ten_accuracy", "word_length"}
+NO_PRINTED_NUMBER = "no number"
+"""Stands where the paper prints no number for a comparison."""
+_HIGHER_IS_BETTER_UNITS = {"share", "BLEU"}
+"""Units whose higher numbers are better."""
+_HIGHER_IS_BETTER_METRICS = {"accuracy", "bleu", "last_ten_accuracy", "word_length"}
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a row, as texts. `size`: our effect beside the paper's, in one word."""
+    """Hold the texts of a row; `size` says in one word how our effect compares with the paper's."""
 
     claim: str
     compared: str
@@ -70,272 +76,314 @@ class Cells:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts below `HEADS`."""
+        """Return the texts below `HEADERS`."""
         return self.claim, self.compared, self.paper, self.ours, self.n, self.answer
 
 
-def claim_cells(key: str, title: str, decision: Decision | None) -> Cells:
+def make_claim_cells(key: str, title: str, decision: Decision | None) -> Cells:
     """Make the row of a claim, with the numbers of its weakest comparison.
 
     Args:
         key: The claim's id, "R1".
         title: What is compared, in at most 60 characters.
-        decision: What was found; None where nothing was judged.
+        decision: The decision on the claim; None if nothing was judged.
     """
     if decision is None:
         return Cells(f"{key} {title}", "", "", "", "", NOT_RUN)
     name = f"{key}{'*' if decision.afterwards else ''} {title}"
-    return judged_cells(name, decision, reduced=decision.budget == "reduced", sized=is_sized(decision))
+    return make_setting_cells(
+        name, decision, is_reduced=decision.budget == "reduced", has_size=has_effect_size(decision)
+    )
 
 
-def is_sized(decision: Decision) -> bool:
-    """Whether the size of the effect says something: not where a margin decides the claim."""
+def has_effect_size(decision: Decision) -> bool:
+    """Return whether the size of the effect is meaningful: not if a margin decides the claim."""
     return decision.kind not in MARGIN_KINDS
 
 
-def judged_cells(name: str, judged: Judged, reduced: bool = False, sized: bool = True) -> Cells:
-    """Make the row of a claim as chosen, or under an alternative setting of equal rank, by its name."""
-    weakest, answer = judged.weakest, ANSWER_WORDS[judged.answer]
-    if reduced and judged.answer in JUDGED:
+def make_setting_cells(name: str, decision: Judged, is_reduced: bool = False, has_size: bool = True) -> Cells:
+    """Make the row of a claim as chosen, or under an alternative setting of equal rank."""
+    weakest, answer = decision.weakest, ANSWER_NAMES[decision.answer]
+    if is_reduced and decision.answer in JUDGED:
         answer = f"{answer} (reduced budget)"
-    if weakest is None or judged.answer not in JUDGED:
+    if weakest is None or decision.answer not in JUDGED:
         return Cells(name, "", "", "", "", answer)
-    cells, parts = comparison_cells(weakest), deciding(judged)
-    compared = cells.compared
-    if len(parts) > 1:
-        held = sum(one.answer == AGREES for one in parts)
-        hold = "all hold" if held == len(parts) else "none holds" if not held else f"{held} hold"
-        compared = f"{compared} (weakest of {len(parts)} comparisons; {hold})"
-    return Cells(name, compared, cells.paper, cells.ours, cells.n, answer, (judged.size or "") if sized else "")
+    cells, comparisons = make_comparison_cells(weakest), list_deciding_comparisons(decision)
+    description = cells.compared
+    if len(comparisons) > 1:
+        held_count = sum(comparison.answer == AGREES for comparison in comparisons)
+        held_text = (
+            "all hold" if held_count == len(comparisons) else "none holds" if not held_count else f"{held_count} hold"
+        )
+        description = f"{description} (weakest of {len(comparisons)} comparisons; {held_text})"
+    return Cells(name, description, cells.paper, cells.ours, cells.n, answer, (decision.size or "") if has_size else "")
 
 
-def deciding(judged: Judged) -> list[AnyComparison]:
+def list_deciding_comparisons(decision: Judged) -> list[AnyComparison]:
     """List the comparisons that decide a claim: a rank test alone, and no error of a corrected formula."""
-    ranks = [one for one in judged.comparisons if isinstance(one, Ranks)]
-    return ranks or [one for one in judged.comparisons if not getattr(one, "corrected", False)]
+    ranks = [comparison for comparison in decision.comparisons if isinstance(comparison, Ranks)]
+    return ranks or [comparison for comparison in decision.comparisons if not getattr(comparison, "corrected", False)]
 
 
-def rows_of(decision: Decision) -> list[Cells]:
+def make_comparison_rows(decision: Decision) -> list[Cells]:
     """Make a row of every comparison of a claim."""
-    rows = [comparison_cells(one) for one in decision.comparisons]
-    return rows if is_sized(decision) else [replace(row, size="") for row in rows]
+    rows = [make_comparison_cells(comparison) for comparison in decision.comparisons]
+    return rows if has_effect_size(decision) else [replace(row, size="") for row in rows]
 
 
-def comparison_cells(one: AnyComparison) -> Cells:
+def make_comparison_cells(comparison: AnyComparison) -> Cells:
     """Make the row of one comparison."""
-    paper, ours = paper_cell(one), ours_cell(one)
-    size = (one.size or "") if isinstance(one, Estimated) else ""
-    return Cells("", compared_cell(one), paper, ours, counts_cell(one), ANSWER_WORDS[one.answer], size)
+    paper, ours = format_paper_result(comparison), format_our_result(comparison)
+    size = (comparison.size or "") if isinstance(comparison, Estimated) else ""
+    return Cells(
+        "",
+        describe_comparison(comparison),
+        paper,
+        ours,
+        format_replica_counts(comparison),
+        ANSWER_NAMES[comparison.answer],
+        size,
+    )
 
 
-def counts_cell(one: AnyComparison) -> str:
-    """Write how many seeds or folds each model has: "3 seeds"; "4 → 1 seeds" before and after the arrow.
+def format_replica_counts(comparison: AnyComparison) -> str:
+    """Write the number of seeds or folds of each model: "3 seeds"; "4 → 1 seeds" before and after the arrow.
 
-    "†" where the SD of a single one is that of its family. "" of what is counted.
+    "†" marks a single replica whose SD is that of its family. A metric that is counted gives "".
     """
-    if one.counts == "exact" or not one.n:
+    if comparison.counts == "exact" or not comparison.n:
         return ""
-    counts = list(one.n.values())
+    counts = list(comparison.n.values())
     sides = [counts]
     if min(counts) < max(counts):
-        if isinstance(one, Difference):
-            sides = [[one.n[term.experiment] for term in side] for side in _along(one.terms)]
-        elif isinstance(one, Ranks):
-            sides = [[count] for count in one.replicas]
-    shown = (" and " if isinstance(one, Ranks) else " → ").join(interval(min(side), max(side)) for side in sides)
-    borrowed = isinstance(one, Estimated) and one.borrowed and one.interval and min(counts) == 1
-    return f"{shown} {one.counts if max(counts) > 1 else one.counts.removesuffix('s')}{'†' if borrowed else ''}"
+        if isinstance(comparison, Difference):
+            sides = [[comparison.n[term.experiment] for term in side] for side in _split_at_arrow(comparison.terms)]
+        elif isinstance(comparison, Ranks):
+            sides = [[count] for count in comparison.replicas]
+    text = (" and " if isinstance(comparison, Ranks) else " → ").join(
+        format_range(min(side), max(side)) for side in sides
+    )
+    has_family_sd = (
+        isinstance(comparison, Estimated) and comparison.borrowed and comparison.interval and min(counts) == 1
+    )
+    noun = comparison.counts if max(counts) > 1 else comparison.counts.removesuffix("s")
+    return f"{text} {noun}{'†' if has_family_sd else ''}"
 
 
-def compared_cell(one: AnyComparison) -> str:
+def describe_comparison(comparison: AnyComparison) -> str:
     """Write what is compared: "test perplexity: s-RNN, H = 100 → r-RNTN f, H = 100, K = 100"."""
-    match one:
+    match comparison:
         case Level():
-            term, bound = one.terms[0], "at least" if one.terms[0].weight > 0 else "at most"
-            return f"{_metric(term)}, {bound} {number(one.bound)}: {term.title}"
-        case Trend():
-            return f"{_metric(one.terms[0])}, slope: {one.terms[0].title} → {one.terms[-1].title}"
-        case Curvature():
-            return f"{_metric(one.terms[0])}, curvature: {one.terms[0].title} → {one.terms[-1].title}"
+            term, bound = comparison.terms[0], "at least" if comparison.terms[0].weight > 0 else "at most"
+            return f"{_describe_metric(term)}, {bound} {format_number(comparison.bound)}: {term.title}"
+        case Trend() | Curvature():
+            shape = "slope" if isinstance(comparison, Trend) else "curvature"
+            first, last = comparison.terms[0], comparison.terms[-1]
+            return f"{_describe_metric(first)}, {shape}: {first.title} → {last.title}"
         case Gap():
-            half = len(one.terms) // 2
-            halves = one.terms[:half], one.terms[half:]
-            first, second = map(_titles, halves)
-            metrics = [list(dict.fromkeys(map(_metric, half))) for half in halves]
+            middle = len(comparison.terms) // 2
+            halves = comparison.terms[:middle], comparison.terms[middle:]
+            first, second = map(_join_titles, halves)
+            metrics = [list(dict.fromkeys(map(_describe_metric, half))) for half in halves]
             if first == second and list(map(len, metrics)) == [1, 1] and metrics[0] != metrics[1]:
                 return f"{first}, difference of: ({metrics[0][0]}) and ({metrics[1][0]})"
             return f"{metrics[0][0]}, difference of: ({first}) and ({second})"
         case Difference():
-            same = len({term.title for term in one.terms}) == 1
-            if same:
-                return f"{one.terms[0].title}: {' → '.join(map(_metric, _ordered(one)))}"
-            return f"{_metric(one.terms[0])}: {_titles(one.terms)}"
+            has_one_model = len({term.title for term in comparison.terms}) == 1
+            if has_one_model:
+                return (
+                    f"{comparison.terms[0].title}: {' → '.join(map(_describe_metric, _sort_along_arrow(comparison)))}"
+                )
+            return f"{_describe_metric(comparison.terms[0])}: {_join_titles(comparison.terms)}"
         case Ranks():
-            return f"{one.label} above {one.other}, by rank"
+            return f"{comparison.label} above {comparison.other}, by rank"
         case Error(corrected=True):
-            return f"{one.label}, corrected formula"
-    return one.label
+            return f"{comparison.label}, corrected formula"
+    return comparison.label
 
 
-def ours_cell(one: AnyComparison) -> str:
+def format_our_result(comparison: AnyComparison) -> str:
     """Write our numbers and the change between them with its interval."""
-    match one:
+    match comparison:
         case Level():
-            value = number(one.terms[0].mean, _decimals(one))
-            ends = _level_ends(one)
+            value = format_number(comparison.terms[0].mean, _choose_decimals(comparison))
+            ends = _format_level_interval(comparison)
             return f"{value} [{', '.join(ends)}]" if ends else value
         case Estimated():
-            change = _change(one.estimate, one, one.interval)
-            sides = _sides(one, [term.mean for term in one.terms])
-            level = "" if one.level == LEVEL or one.interval is None else f", {percent(one.level)} CI"
+            change = _format_change(comparison.estimate, comparison, comparison.interval)
+            sides = _format_sides(comparison, [term.mean for term in comparison.terms])
+            has_other_level = comparison.level != LEVEL and comparison.interval is not None
+            level = f", {format_percent(comparison.level)} CI" if has_other_level else ""
             return f"{sides} ({change}{level})" if sides else f"{change}{level}"
         case Share():
-            low, high = (f"{100 * end:.0f}" for end in one.interval)
-            return f"{one.reached} of {sum(one.n.values())} [{low}, {high} %]"
+            low, high = (f"{100 * end:.0f}" for end in comparison.interval)
+            return f"{comparison.reached} of {sum(comparison.n.values())} [{low}, {high} %]"
         case Ranks():
-            p = "too few for a test" if one.p is None else f"p = {significant(one.p, 2)}"
-            return f"{one.above} of {one.replicas[0]} above all {one.replicas[1]} ({p})"
+            p = "too few for a test" if comparison.p is None else f"p = {format_significant(comparison.p, 2)}"
+            return f"{comparison.above} of {comparison.replicas[0]} above all {comparison.replicas[1]} ({p})"
         case Error():
-            return f"error {significant(one.estimate, 2)} (tolerance {significant(one.tolerance, 2)})"
-    return significant(one.estimate, 4)
+            tolerance = format_significant(comparison.tolerance, 2)
+            return f"error {format_significant(comparison.estimate, 2)} (tolerance {tolerance})"
+    return format_significant(comparison.estimate, 4)
 
 
-def paper_cell(one: AnyComparison) -> str:
+def format_paper_result(comparison: AnyComparison) -> str:
     """Write the paper's numbers as printed, and the change between them."""
-    match one:
+    match comparison:
         case Level():
-            value = one.terms[0].paper
-            return UNPRINTED if value is None else number(value) + _other_unit(one)
+            value = comparison.terms[0].paper
+            return NO_PRINTED_NUMBER if value is None else format_number(value) + _format_unit_if_different(comparison)
         case Estimated():
-            if one.paper_converted is None:
-                return _printed_sides(one) or _half_printed(one)
-            change = _change(one.paper_converted, one, None)
-            sides = _printed_sides(one)
-            if _other_unit(one):
-                return f"{sides} = {change} {unit_words(one.unit)}".strip()
+            if comparison.paper_converted is None:
+                return _format_printed_sides(comparison) or _format_partly_printed(comparison)
+            change = _format_change(comparison.paper_converted, comparison, None)
+            sides = _format_printed_sides(comparison)
+            if _format_unit_if_different(comparison):
+                return f"{sides} = {change} {spell_unit(comparison.unit)}".strip()
             return f"{sides} ({change})" if sides else change
         case Unit():
-            return significant(one.paper, 4)
-    return NONE
+            return format_significant(comparison.paper, 4)
+    return DASH
 
 
-def _printed_sides(one: Estimated) -> str:
-    papers = [term.paper for term in one.terms]
-    return "" if None in papers else _sides(one, papers, printed=True) + _other_unit(one)
+def _format_printed_sides(comparison: Estimated) -> str:
+    """Write the paper's numbers along the arrow; "" if one is not printed."""
+    printed = [term.paper for term in comparison.terms]
+    return (
+        ""
+        if None in printed
+        else _format_sides(comparison, printed, is_printed=True) + _format_unit_if_different(comparison)
+    )
 
 
-def _half_printed(one: Estimated) -> str:
-    """Write "146.7 → no number" where the paper prints one of two numbers, "no number" where it prints none."""
-    papers = {term: term.paper for term in one.terms}
-    if all(paper is None for paper in papers.values()):
-        return UNPRINTED
-    if not isinstance(one, Difference) or len(papers) != _TWO:
-        return NONE
-    ends = (UNPRINTED if papers[term] is None else number(papers[term]) for term in _ordered(one))
-    return " → ".join(ends) + _other_unit(one)
+def _format_partly_printed(comparison: Estimated) -> str:
+    """Write "146.7 → no number" if the paper prints one of two numbers, "no number" if it prints none."""
+    printed = {term: term.paper for term in comparison.terms}
+    if all(paper is None for paper in printed.values()):
+        return NO_PRINTED_NUMBER
+    if not isinstance(comparison, Difference) or len(printed) != 2:
+        return DASH
+    ends = (
+        NO_PRINTED_NUMBER if printed[term] is None else format_number(printed[term])
+        for term in _sort_along_arrow(comparison)
+    )
+    return " → ".join(ends) + _format_unit_if_different(comparison)
 
 
-def _other_unit(one: Estimated) -> str:
-    """Write the unit of the paper's number where it is another than ours."""
-    return f" {unit_words(one.paper_unit)}" if one.paper_unit not in (None, one.unit) else ""
+def _format_unit_if_different(comparison: Estimated) -> str:
+    """Write the unit of the paper's number if it differs from ours; else ""."""
+    return f" {spell_unit(comparison.paper_unit)}" if comparison.paper_unit not in (None, comparison.unit) else ""
 
 
-def unit_words(unit: str | None) -> str:
-    """Write the unit of an entropy in words; "" of other metrics, whose names say what they are."""
+def spell_unit(unit: str | None) -> str:
+    """Spell out the unit of an entropy; "" for other metrics, whose names say it."""
     return unit.replace("/", " per ") if unit and unit.startswith(("nats", "bits")) else ""
 
 
-def _metric(term: Term) -> str:
+def _describe_metric(term: Term) -> str:
     """Write the metric of a term with its unit: "test cross-entropy (nats per token)"."""
-    unit = unit_words(term.unit)
-    return f"{name_of(term.metric, term.split)}{f' ({unit})' if unit else ''}"
+    unit = spell_unit(term.unit)
+    return f"{name_metric(term.metric, term.split)}{f' ({unit})' if unit else ''}"
 
 
-def _rises(term: Term) -> bool:
-    """Whether larger numbers are better."""
-    return term.unit in _RISING or term.metric in _RISING_METRICS
+def _is_higher_better(term: Term) -> bool:
+    """Return whether higher numbers are better."""
+    return term.unit in _HIGHER_IS_BETTER_UNITS or term.metric in _HIGHER_IS_BETTER_METRICS
 
 
-def _ordered(one: Difference) -> list[Term]:
-    """Order the two terms along the arrow."""
-    return sorted(one.terms, key=lambda term: term.weight, reverse=not _rises(one.terms[0]))
+def _sort_along_arrow(comparison: Difference) -> list[Term]:
+    """Sort the two terms of a difference along the arrow."""
+    return sorted(comparison.terms, key=lambda term: term.weight, reverse=not _is_higher_better(comparison.terms[0]))
 
 
-def _titles(terms: Sequence[Term]) -> str:
-    sides = [list(dict.fromkeys(term.title for term in side)) for side in _along(terms)]
-    return " → ".join(_together(side) for side in sides if side)
+def _join_titles(terms: Sequence[Term]) -> str:
+    """Write the titles of the models along the arrow."""
+    sides = [list(dict.fromkeys(term.title for term in side)) for side in _split_at_arrow(terms)]
+    return " → ".join(_name_models(side) for side in sides if side)
 
 
-def _along(terms: Sequence[Term]) -> list[list[Term]]:
-    """Part the terms of a difference into those before and those after the arrow."""
-    sides = [[term for term in terms if (term.weight > 0) is up] for up in (True, False)]
-    return sides[::-1] if any(map(_rises, terms)) else sides
+def _split_at_arrow(terms: Sequence[Term]) -> list[list[Term]]:
+    """Split the terms of a difference into those before and those after the arrow."""
+    sides = [[term for term in terms if (term.weight > 0) is is_positive] for is_positive in (True, False)]
+    return sides[::-1] if any(map(_is_higher_better, terms)) else sides
 
 
-def _together(titles: Sequence[str]) -> str:
-    """Name one model, or the mean of several by the first and the last."""
+def _name_models(titles: Sequence[str]) -> str:
+    """Name one model; several as a mean, by the first and the last."""
     return titles[0] if len(titles) == 1 else f"mean of {len(titles)} from {titles[0]} to {titles[-1]}"
 
 
-def _sides(one: Estimated, values: Sequence[float], printed: bool = False) -> str:
-    """Write both sides of a difference, each the mean of its terms; "" of slopes and gaps."""
-    if not isinstance(one, Difference) or len(one.terms) < 2:
+def _format_sides(comparison: Estimated, values: Sequence[float], is_printed: bool = False) -> str:
+    """Write both sides of a difference, each the mean of its terms; "" for slopes and gaps."""
+    if not isinstance(comparison, Difference) or len(comparison.terms) < 2:
         return ""
-    ends = []
-    for up in (True, False):
-        side = [(abs(t.weight), v) for t, v in zip(one.terms, values, strict=True) if (t.weight > 0) is up]
-        total = sum(weight for weight, _ in side)
-        if not side or not math.isclose(total, 1.0, rel_tol=1e-6):
+    means = []
+    for is_positive in (True, False):
+        side = [
+            (abs(term.weight), value)
+            for term, value in zip(comparison.terms, values, strict=True)
+            if (term.weight > 0) is is_positive
+        ]
+        total_weight = sum(weight for weight, _ in side)
+        if not side or not math.isclose(total_weight, 1.0, rel_tol=1e-6):
             return ""
-        if one.scale == "log" and len(side) > 1:
-            ends.append(math.exp(sum(weight * math.log(value) for weight, value in side)))
+        if comparison.scale == "log" and len(side) > 1:
+            means.append(math.exp(sum(weight * math.log(value) for weight, value in side)))
         else:
-            ends.append(sum(weight * value for weight, value in side))
-    if printed and len(one.terms) == 2:
-        shown = [f"{end:.10g}".replace("-", "−") for end in ends]
+            means.append(sum(weight * value for weight, value in side))
+    if is_printed and len(comparison.terms) == 2:
+        texts = [f"{mean:.10g}".replace("-", "−") for mean in means]
     else:
-        shown = [number(end, _decimals(one, level=True)) for end in ends]
-    return " → ".join(reversed(shown) if _rises(one.terms[0]) else shown)
+        texts = [format_number(mean, _choose_decimals(comparison, is_level=True)) for mean in means]
+    return " → ".join(reversed(texts) if _is_higher_better(comparison.terms[0]) else texts)
 
 
-def _change(value: float, one: Estimated, bounds: Sequence[float] | None) -> str:
-    """Write the change along the arrow: "−9.6 % [−11.9, −7.3]"; of logarithms in per cent of where it starts."""
-    sign = 1 if isinstance(one, Trend | Curvature | Gap) or _rises(one.terms[0]) else -1
-    values = [sign * v for v in (value, *(bounds or ()))]
-    if one.scale == "log":
-        values = [100 * math.expm1(v) for v in values]
-        width = abs(values[2] - values[1]) if bounds else abs(values[0])
-        decimals = max(1, min(3, (digits(width / 4) or 1) if width else 1))
-        unit = " % per factor e" if isinstance(one, Trend) else " % per square" if isinstance(one, Curvature) else " %"
+def _format_change(value: float, comparison: Estimated, interval: Sequence[float] | None) -> str:
+    """Write the change along the arrow: "−9.6 % [−11.9, −7.3]"; of logarithms in per cent of its start."""
+    sign = 1 if isinstance(comparison, Trend | Curvature | Gap) or _is_higher_better(comparison.terms[0]) else -1
+    values = [sign * number for number in (value, *(interval or ()))]
+    if comparison.scale == "log":
+        values = [100 * math.expm1(number) for number in values]
+        interval_width = abs(values[2] - values[1]) if interval else abs(values[0])
+        decimals = max(1, min(3, (count_decimals(interval_width / 4) or 1) if interval_width else 1))
+        unit = (
+            " % per factor e"
+            if isinstance(comparison, Trend)
+            else " % per square"
+            if isinstance(comparison, Curvature)
+            else " %"
+        )
     else:
-        decimals, unit = _decimals(one), ""
-    estimate, *ends = (_signed(v, decimals) for v in values)
+        decimals, unit = _choose_decimals(comparison), ""
+    estimate, *ends = (_format_signed(number, decimals) for number in values)
     ends = sorted(zip(values[1:], ends, strict=True))
-    shown = f" [{', '.join(text for _, text in ends)}]" if bounds and one.error else ""
-    return f"{estimate}{unit}{shown}"
+    interval_text = f" [{', '.join(text for _, text in ends)}]" if interval and comparison.error else ""
+    return f"{estimate}{unit}{interval_text}"
 
 
-def _signed(value: float, decimals: int | None) -> str:
-    text = number(value, decimals)
+def _format_signed(value: float, decimals: int | None) -> str:
+    """Write a number with its sign; 0 has none."""
+    text = format_number(value, decimals)
     if not text.strip("−0."):
         return text.removeprefix("−")
     return f"+{text}" if value > 0 else text
 
 
-def _level_ends(one: Level) -> list[str]:
-    if one.interval is None or one.counts == "exact":
+def _format_level_interval(comparison: Level) -> list[str]:
+    """Write the ends of the interval of a level; none if it is counted."""
+    if comparison.interval is None or comparison.counts == "exact":
         return []
-    low, high = sorted(one.terms[0].weight * end + one.bound for end in one.interval)
-    if one.unit == "share":
+    low, high = sorted(comparison.terms[0].weight * end + comparison.bound for end in comparison.interval)
+    if comparison.unit == "share":
         low, high = max(low, 0.0), min(high, 1.0)
-    return [number(end, _decimals(one)) for end in (low, high)]
+    return [format_number(end, _choose_decimals(comparison)) for end in (low, high)]
 
 
-def _decimals(one: Estimated, level: bool = False) -> int | None:
-    """Count the decimals that two digits of the error need; of what is counted as many as any number needs."""
-    if one.counts == "exact":
+def _choose_decimals(comparison: Estimated, is_level: bool = False) -> int | None:
+    """Count the decimals that two digits of the error need; None for a count, which is shown in full."""
+    if comparison.counts == "exact":
         return None
-    error = one.estimate if one.error is None else one.error
-    if one.scale == "log" and level:
-        error *= one.terms[0].mean
-    return digits(error)
+    error = comparison.estimate if comparison.error is None else comparison.error
+    if comparison.scale == "log" and is_level:
+        error *= comparison.terms[0].mean
+    return count_decimals(error)

@@ -1,4 +1,4 @@
-"""What README and the page begin with, as numbers: a row a document, the counts, and what to know before believing."""
+"""Summarise the results for README and the page: a row per document, counts, and what limits the answers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,215 +8,254 @@ from reprise.evidence import readings
 from reprise.evidence.sensitivity import Sensitivity, examine_sensitivity
 from reprise.evidence.stability import Stability, count_unstable
 from reprise.evidence.verdicts import AGREES, JUDGED
-from reprise.report.parts.answers import DECIDED, Answer, Tiers, answers, judging, of_paper, tally
+from reprise.report.parts.answers import (
+    DECIDED_ANSWERS,
+    Answer,
+    Tiers,
+    collect_answers,
+    count_answers,
+    filter_by_paper,
+    select_judging_tiers,
+)
 from reprise.report.parts.context import Context
-from reprise.report.parts.verdicts import setting_words
-from reprise.report.parts.words import explain_symbols
+from reprise.report.parts.verdicts import name_alternative
+from reprise.report.parts.wording import explain_symbols
 
 
 @dataclass(frozen=True)
 class Document:
-    """One paper and the answers to its claims; `main` is its main claim."""
+    """Hold one paper and the answers to its claims; `main_answer` is that of its main claim."""
 
     context: Context
-    main: Answer | None
+    main_answer: Answer | None
     answers: list[Answer]
 
     @property
     def id(self) -> str:
-        """The id of the paper."""
+        """Return the id of the paper."""
         return self.context.paper_id
 
     @property
     def number(self) -> str:
-        """The number of the document, "001"."""
+        """Return the number of the document, "001"."""
         return self.context.paper.document
 
     @property
     def name(self) -> str:
-        """A few words that name the paper."""
+        """Return a short name of the paper."""
         return self.context.paper.name or self.context.paper.title
 
     @property
-    def trained(self) -> list[Answer]:
-        """The answers to claims about trained models."""
-        return [answer for answer in self.answers if answer.trained]
+    def trained_answers(self) -> list[Answer]:
+        """Return the answers to claims about trained models."""
+        return [answer for answer in self.answers if answer.is_trained]
 
     @property
-    def counts(self) -> str:
+    def counts_text(self) -> str:
         """Write "10 / 1 / 2": how many claims about trained models agree, disagree and are undecided."""
-        count = tally(self.trained)
-        return " / ".join(str(count[answer]) for answer in DECIDED)
+        counts = count_answers(self.trained_answers)
+        return " / ".join(str(counts[answer]) for answer in DECIDED_ANSWERS)
 
     @property
     def remark(self) -> str:
-        """The sentence of the paper's file, if its claims still have the answers that it rests on; else ""."""
-        remark, given = self.context.paper.headline and self.context.paper.headline.remark, {}
+        """Return the remark of the paper's file if its claims still have the answers that it states; else ""."""
+        remark, answers = self.context.paper.headline and self.context.paper.headline.remark, {}
         if remark:
-            given = {answer.claim: answer.answer for answer in self.answers if answer.claim in remark.while_}
-        return remark.words if remark and given == remark.while_ else ""
+            answers = {answer.claim: answer.answer for answer in self.answers if answer.claim in remark.while_}
+        return remark.words if remark and answers == remark.while_ else ""
 
     @property
     def reservations(self) -> str:
-        """What limits the answer to the main claim, in brackets: a reduced budget, another answer by Welch's test."""
-        if not self.main or self.main.answer not in DECIDED:
+        """Write what limits the main answer, in brackets: a reduced budget, another answer by Welch's test."""
+        if not self.main_answer or self.main_answer.answer not in DECIDED_ANSWERS:
             return ""
-        welch = self.main.decision and self.main.decision.welch
-        limits = [] if self.main.full else ["reduced budget"]
-        if welch and welch != self.main.answer:
-            limits.append(f"Welch's test: {welch}")
-        return f" ({'; '.join(limits)})" if limits else ""
+        welch = self.main_answer.decision and self.main_answer.decision.welch
+        reservations = [] if self.main_answer.is_full_protocol else ["reduced budget"]
+        if welch and welch != self.main_answer.answer:
+            reservations.append(f"Welch's test: {welch}")
+        return f" ({'; '.join(reservations)})" if reservations else ""
 
     @property
     def symbols(self) -> str:
-        """What the symbols in the row of the main claim mean."""
-        cells = self.main and self.main.cells
+        """Explain the symbols in the row of the main claim."""
+        cells = self.main_answer and self.main_answer.cells
         return explain_symbols(self.context.paper.symbols, f"{cells.claim} {cells.compared}") if cells else ""
 
     @property
-    def unanswered(self) -> int:
-        """How many claims about trained models have no such answer."""
-        return sum(answer.answer not in DECIDED for answer in self.trained)
+    def unanswered_count(self) -> int:
+        """Count the claims about trained models that have no such answer."""
+        return sum(answer.answer not in DECIDED_ANSWERS for answer in self.trained_answers)
 
 
 @dataclass(frozen=True)
-class Nearest:
-    """How near the paper's numbers an alternative setting comes, and our own choice on the same rows.
+class NearestSetting:
+    """Compare an alternative setting with our own choice, by their distance from the paper's numbers.
 
-    The paper's numbers of the models `titles` lie within `within` %, and within `chosen` % as chosen. `far`: that of
-    one more model, which is much further off, and by how much as chosen and under the setting, in %.
+    Attributes:
+        document: The number of the document.
+        setting: The name of the setting.
+        titles: The models that are near the paper's numbers.
+        distance: Their largest distance under the setting, in %.
+        chosen_distance: Their largest distance as chosen, in %.
+        outlier: One more model that is much farther off: its title, and its distances as chosen and under the setting,
+            in %.
     """
 
     document: str
     setting: str
     titles: list[str]
-    within: float
-    chosen: float
-    far: tuple[str, float, float] | None
+    distance: float
+    chosen_distance: float
+    outlier: tuple[str, float, float] | None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The facts of the first screen and of README's notes.
+    """Hold the facts of the first screen and of README's notes.
 
     Attributes:
-        count: Of claims about trained models, by answer.
-        others: Of all other claims, about equations, sizes and counts.
-        contradicted: Claims to which a tier below gives the opposite answer, by document.
-        replaced: What takes the place of a paper's data, by document.
-        diverged: The training runs that diverged, by model and document.
-        unstable: How many training runs finished, but became unstable.
-        wrong: The experiments of a document with such training runs.
-        doubtful: Claims that a paper's numbers are in the unit that it states, and that do not agree.
-        sensitivity: How far the answers hang on how they are tested; claims as "001 R1".
+        documents: The documents, with their answers.
+        answers: The answers to all claims.
+        record_count: The number of run records.
+        diverged_runs: The number of training runs that diverged, by model and document.
+        unstable_count: The number of training runs that finished, but became unstable.
+        failed_runs: The experiments of a document with such training runs.
+        sensitivity: How the answers depend on the statistical test; claims as "001 R1".
+        trained_counts: The number of claims about trained models, by answer.
+        other_counts: The number of all other claims, about equations, sizes and counts, by answer.
+        main_counts: The number of main claims, by answer.
+        alternatives_tried: The number of answers with an alternative setting.
+        alternatives_changed: The number of these that an alternative changes.
+        criteria_set_late: The number of agreeing answers whose criterion was set when the numbers were known.
+        contradicted_claims: Claims to which a lower tier gives the opposite answer, by document.
+        doubtful_units: Claims about the unit of a paper's numbers that do not agree.
+        replaced_data: What replaces a paper's data, by document.
+        nearest_settings: The settings nearest to the paper's numbers.
     """
 
     documents: list[Document]
     answers: list[Answer]
-    records: int
-    diverged: dict[str, int]
-    unstable: int
-    wrong: list[tuple[str, Stability]]
+    record_count: int
+    diverged_runs: dict[str, int]
+    unstable_count: int
+    failed_runs: list[tuple[str, Stability]]
     sensitivity: Sensitivity
-    count: Counter[str]
-    others: Counter[str]
-    main: Counter[str]
-    tried: int
-    changed: int
-    late: int
-    contradicted: dict[str, list[str]]
-    doubtful: list[str]
-    replaced: dict[str, str]
-    nearest: list[Nearest]
+    trained_counts: Counter[str]
+    other_counts: Counter[str]
+    main_counts: Counter[str]
+    alternatives_tried: int
+    alternatives_changed: int
+    criteria_set_late: int
+    contradicted_claims: dict[str, list[str]]
+    doubtful_units: list[str]
+    replaced_data: dict[str, str]
+    nearest_settings: list[NearestSetting]
 
     @property
-    def trained(self) -> int:
-        """How many claims are about trained models."""
-        return self.count.total()
+    def trained_count(self) -> int:
+        """Count the claims about trained models."""
+        return self.trained_counts.total()
 
     @property
-    def unanswered(self) -> int:
-        """How many of these have no answer."""
-        return sum(n for answer, n in self.count.items() if answer not in DECIDED)
+    def unanswered_count(self) -> int:
+        """Count those of them that have no answer."""
+        return sum(n for answer, n in self.trained_counts.items() if answer not in DECIDED_ANSWERS)
 
     @property
-    def others_unanswered(self) -> int:
-        """How many claims that are about no trained model have no answer."""
-        return sum(n for answer, n in self.others.items() if answer not in DECIDED)
+    def other_unanswered_count(self) -> int:
+        """Count the claims about no trained model that have no answer."""
+        return sum(n for answer, n in self.other_counts.items() if answer not in DECIDED_ANSWERS)
 
     @property
-    def numbers(self) -> list[str]:
-        """The documents, each once."""
+    def document_numbers(self) -> list[str]:
+        """List the numbers of the documents, each once."""
         return sorted({document.number for document in self.documents})
 
 
 def summarise(tiers: Tiers) -> Summary:
-    """Count what was found at all tiers."""
-    tiers = judging(tiers)
-    every = answers(tiers)
+    """Summarise the results of all tiers."""
+    tiers = select_judging_tiers(tiers)
+    answers = collect_answers(tiers)
     contexts = list(next(iter(tiers.values())).values())
     documents = []
     for context in contexts:
-        own, headline = of_paper(every, context.paper_id), context.paper.headline
-        main = next((a for a in own if headline and a.claim == headline.claim), None)
-        documents.append(Document(context, main, own))
-    read = [context for papers in tiers.values() for context in papers.values()]
-    stability = [(c.paper.document, one) for c in read for one in count_unstable(c.runs.values())]
-    diverged = Counter[str]()
-    for document, one in stability:
-        diverged[f"{one.title.partition(',')[0]} of document {document}"] += one.diverged
-    trained = [answer for answer in every if answer.trained]
-    tried = [answer for answer in trained if answer.answer in JUDGED and answer.alternatives]
-    documents_of = {document.id: document.number for document in documents}
-    replaced = {c.paper.document: d.title for c in contexts for d in c.paper.deviations.values() if d.data}
+        own_answers, headline = filter_by_paper(answers, context.paper_id), context.paper.headline
+        main = next((a for a in own_answers if headline and a.claim == headline.claim), None)
+        documents.append(Document(context, main, own_answers))
+    all_contexts = [context for papers in tiers.values() for context in papers.values()]
+    stability = [
+        (context.paper.document, counts) for context in all_contexts for counts in count_unstable(context.runs.values())
+    ]
+    diverged_runs = Counter[str]()
+    for document, counts in stability:
+        diverged_runs[f"{counts.title.partition(',')[0]} of document {document}"] += counts.diverged
+    trained = [answer for answer in answers if answer.is_trained]
+    with_alternatives = [answer for answer in trained if answer.answer in JUDGED and answer.alternatives]
+    numbers = {document.id: document.number for document in documents}
+    replaced_data = {
+        context.paper.document: deviation.title
+        for context in contexts
+        for deviation in context.paper.deviations.values()
+        if deviation.data
+    }
     return Summary(
         documents=documents,
-        answers=every,
-        records=sum(len(runs.replicas) for context in read for runs in context.runs.values()),
-        diverged=dict(+diverged),
-        unstable=sum(one.unstable for _, one in stability),
-        wrong=[(document, one) for document, one in stability if one.diverged or one.unstable],
-        sensitivity=examine_sensitivity(
-            {f"{documents_of[a.paper]} {a.claim}": a.decision for a in every if a.decision}
+        answers=answers,
+        record_count=sum(len(runs.replicas) for context in all_contexts for runs in context.runs.values()),
+        diverged_runs=dict(+diverged_runs),
+        unstable_count=sum(counts.unstable for _, counts in stability),
+        failed_runs=[(document, counts) for document, counts in stability if counts.diverged or counts.unstable],
+        sensitivity=examine_sensitivity({f"{numbers[a.paper]} {a.claim}": a.decision for a in answers if a.decision}),
+        trained_counts=count_answers(trained),
+        other_counts=count_answers(answer for answer in answers if not answer.is_trained),
+        main_counts=count_answers(document.main_answer for document in documents if document.main_answer),
+        alternatives_tried=len(with_alternatives),
+        alternatives_changed=sum(
+            any(alternative.flips for _, alternative in answer.alternatives) for answer in with_alternatives
         ),
-        count=tally(trained),
-        others=tally(answer for answer in every if not answer.trained),
-        main=tally(document.main for document in documents if document.main),
-        tried=len(tried),
-        changed=sum(any(one.flips for _, one in answer.alternatives) for answer in tried),
-        late=sum(bool(a.decision and a.decision.afterwards) for a in trained if a.answer == AGREES),
-        contradicted={
+        criteria_set_late=sum(bool(a.decision and a.decision.afterwards) for a in trained if a.answer == AGREES),
+        contradicted_claims={
             document.number: keys
             for document in documents
-            if (keys := [a.claim for a in document.trained if a.contradicted])
+            if (keys := [a.claim for a in document.trained_answers if a.is_contradicted])
         },
-        doubtful=[
-            f"document {documents_of[a.paper]} ({a.claim})"
-            for a in every
+        doubtful_units=[
+            f"document {numbers[a.paper]} ({a.claim})"
+            for a in answers
             if a.decision and a.decision.kind == "unit" and a.answer != AGREES
         ],
-        replaced=replaced,
-        nearest=[one for document in documents if (one := _nearest(document.context, document.answers))],
+        replaced_data=replaced_data,
+        nearest_settings=[
+            setting for document in documents if (setting := _find_nearest_setting(document.context, document.answers))
+        ],
     )
 
 
-def _nearest(context: Context, own: Sequence[Answer]) -> Nearest | None:
-    """Sum up the nearest setting of equal rank at the full protocol; None without one, or on too few numbers."""
-    if not any(answer.full and answer.trained and answer.plotted for answer in own):
+def _find_nearest_setting(context: Context, answers: Sequence[Answer]) -> NearestSetting | None:
+    """Find the setting of equal rank that is nearest to the paper's numbers at the full protocol.
+
+    Return None without such a setting, and if too few numbers can be compared.
+    """
+    if not any(answer.is_full_protocol and answer.is_trained and answer.plotted_comparison for answer in answers):
         return None
-    equal = {f"{assumption}={name}" for assumption, name, choice in context.paper.choices() if choice.co_primary}
-    best = next((one for one in readings.distances(context.paper, context.runs) if one.reading in equal), None)
-    if best is None or best.rows < readings.LEAST:
+    equal_rank = {f"{assumption}={name}" for assumption, name, choice in context.paper.choices() if choice.co_primary}
+    nearest = next(
+        (distance for distance in readings.distances(context.paper, context.runs) if distance.reading in equal_rank),
+        None,
+    )
+    if nearest is None or nearest.rows < readings.LEAST:
         return None
-    setting, chosen = best.each
-    rows, within, _ = readings.off(setting)
-    order = sorted(setting, key=setting.__getitem__)
-    near, last = order[:rows], order[-1]
-    return Nearest(
+    distances, chosen_distances = nearest.each
+    rows, distance, _ = readings.off(distances)
+    terms = sorted(distances, key=distances.__getitem__)
+    near_terms, farthest = terms[:rows], terms[-1]
+    return NearestSetting(
         context.paper.document,
-        setting_words(context.paper, best.reading),
-        [context.title(term.experiment) for term in setting if term in near],
-        within,
-        max(chosen[term] for term in near),
-        None if last in near else (context.title(last.experiment), chosen[last], setting[last]),
+        name_alternative(context.paper, nearest.reading),
+        [context.get_title(term.experiment) for term in distances if term in near_terms],
+        distance,
+        max(chosen_distances[term] for term in near_terms),
+        None
+        if farthest in near_terms
+        else (context.get_title(farthest.experiment), chosen_distances[farthest], distances[farthest]),
     )

@@ -1,4 +1,4 @@
-"""The templates of page, README, Markdown and terminal: one environment, and the notes of a claim as lines."""
+"""Load the templates of page, README, Markdown and terminal, and render the notes of a claim."""
 
 import math
 from functools import cache
@@ -8,34 +8,50 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reprise.evidence.decisions import Judged
-from reprise.report.parts.rounding import fixed, integer, listed, number, percent, plural
-from reprise.report.parts.words import sentence
+from reprise.report.parts.rounding import (
+    format_count,
+    format_fixed,
+    format_integer,
+    format_number,
+    format_percent,
+    join_words,
+)
+from reprise.report.parts.wording import add_full_stop
 
 FOLDER = Path(__file__).parents[1] / "templates"
 
 
-def change(value: float, scale: str) -> str:
-    """Write a difference; of logarithms in per cent."""
-    return f"{100 * math.expm1(value):+.1f} %".replace("-", "−") if scale == "log" else number(value)
+def format_change(value: float, scale: str) -> str:
+    """Write a difference; a difference of logarithms in per cent."""
+    return f"{100 * math.expm1(value):+.1f} %".replace("-", "−") if scale == "log" else format_number(value)
 
 
-_FILTERS = (change, fixed, integer, listed, number, percent, plural, sentence)
+_FILTERS = (
+    format_change,
+    format_fixed,
+    format_integer,
+    join_words,
+    format_number,
+    format_percent,
+    format_count,
+    add_full_stop,
+)
 
 
 @cache
-def environment(markup: bool) -> Environment:
-    """Return the environment of all templates; `markup`: values are escaped for HTML."""
+def load_environment(is_html: bool) -> Environment:
+    """Return the environment of all templates; values are escaped if `is_html`."""
     layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
-    made = Environment(loader=FileSystemLoader(FOLDER), autoescape=markup, undefined=StrictUndefined, **layout)
-    made.filters |= {function.__name__: function for function in _FILTERS}
-    return made
+    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=is_html, undefined=StrictUndefined, **layout)
+    environment.filters |= {function.__name__: function for function in _FILTERS}
+    return environment
 
 
 def render_text(name: str, **values: Any) -> str:
     """Render a template of plain text or Markdown."""
-    return environment(False).get_template(name).render(values)
+    return load_environment(False).get_template(name).render(values)
 
 
-def note_lines(judged: Judged) -> list[str]:
-    """Write what belongs to the answer of a claim, a line a note."""
+def render_claim_notes(judged: Judged) -> list[str]:
+    """Render the notes on the answer of a claim, one line each."""
     return [line for note in judged.notes if (line := render_text("note.txt.j2", note=note).strip())]

@@ -1,4 +1,4 @@
-"""Answers where people look at numbers: next to the experiments they rest on, and under alternative settings."""
+"""Show answers where people look at numbers: beside the experiments they rest on, and under alternative settings."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -11,96 +11,116 @@ from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Alternative, Decision
 from reprise.evidence.verdicts import AGREES, ANSWERS, DISAGREES, JUDGED
 from reprise.report.parts.context import Context, Status
-from reprise.report.parts.rounding import NONE, number, percent
+from reprise.report.parts.rounding import DASH, format_number, format_percent
 from reprise.report.parts.tables import Column, Table
 
-_UNDER = "Claims of a row under an alternative setting have the answers that they get there."
-About = Callable[[Mapping[str, Any]], Collection[str]]
-"""The metrics that a row shows, as patterns of "<metric> <split>"; none where no claim can be about it."""
+_ALTERNATIVE_NOTE = "Claims of a row under an alternative setting have the answers that they get there."
+MetricPatterns = Callable[[Mapping[str, Any]], Collection[str]]
+"""Lists the metrics that a row shows, as patterns of "<metric> <split>"; none if no claim is about the row."""
 
 
-def in_order(context: Context) -> list[tuple[str, Decision]]:
-    """Return what was found on each claim, in the order of the paper's file."""
+def list_decisions(context: Context) -> list[tuple[str, Decision]]:
+    """List the decisions on claims, in the order of the paper's file."""
     return [(key, context.claims[key]) for key in context.paper.claims if key in context.claims]
 
 
-def of_experiments(context: Context, names: Iterable[str], about: Collection[str], only: Collection[str] = ()) -> str:
-    """Write "agrees: R1; not run: R4, R20": the claims that rest on experiments or variants; "" without any.
+def summarise_claims(
+    context: Context, names: Iterable[str], patterns: Collection[str], only: Collection[str] = ()
+) -> str:
+    """Write the claims that rest on experiments or variants: "agrees: R1; not run: R4, R20"; "" without any.
 
-    `about`: patterns of "<metric> <split>" (a point of a curve is "<metric>@<x> <split>"); claims about other metrics
-    of the experiments are left out. `only`: these claims alone.
+    Args:
+        context: The paper.
+        names: The experiments or variants.
+        patterns: Patterns of "<metric> <split>"; claims about other metrics are left out. A point of a curve is
+            "<metric>@<x> <split>".
+        only: Claims to keep; all if empty.
     """
     keys: dict[str, dict[str, None]] = {}
     for name in names:
-        base, _, suffix = name.partition("@")
-        for key, claim in in_order(context):
-            judged = claim.alternatives.get(suffix) if suffix else claim
-            wanted = judged and base in judged.experiments and (key in only or not only)
-            if wanted and _is_about(context.paper.claims[key], base, about):
-                keys.setdefault(judged.answer, {})[key] = None
-    return "; ".join(f"{verdict}: {', '.join(keys[verdict])}" for verdict in ANSWERS if verdict in keys)
+        experiment, _, alternative = name.partition("@")
+        for key, claim in list_decisions(context):
+            verdict = claim.alternatives.get(alternative) if alternative else claim
+            is_relevant = verdict and experiment in verdict.experiments and (key in only or not only)
+            if is_relevant and _is_about(context.paper.claims[key], experiment, patterns):
+                keys.setdefault(verdict.answer, {})[key] = None
+    return "; ".join(f"{answer}: {', '.join(keys[answer])}" for answer in ANSWERS if answer in keys)
 
 
-def _is_about(claim: Claim, experiment: str, about: Collection[str]) -> bool:
-    """Whether a claim asks for one of these metrics of the experiment; an identity asks for none and is about all."""
+def _is_about(claim: Claim, experiment: str, patterns: Collection[str]) -> bool:
+    """Return whether a claim compares one of these metrics of the experiment; an identity compares none and is kept."""
     terms = list_terms(claim)
-    asked = {" ".join(map(str, term.quantity)) for term in terms if term.experiment == experiment}
-    return any(fnmatchcase(quantity, pattern) for quantity in asked for pattern in about) or not (terms or not about)
+    quantities = {" ".join(map(str, term.quantity)) for term in terms if term.experiment == experiment}
+    return any(fnmatchcase(quantity, pattern) for quantity in quantities for pattern in patterns) or not (
+        terms or not patterns
+    )
 
 
-def add_claims(context: Context, table: Table, about: About, only: Collection[str] = ()) -> Table:
-    """Add a last column of the claims that a row is about: they rest on its experiment and its metrics.
+def add_claims_column(
+    context: Context, table: Table, find_patterns: MetricPatterns, only: Collection[str] = ()
+) -> Table:
+    """Add a last column with the claims that rest on a row's experiment and metrics.
 
-    A row names one experiment, or has a tuple of several; "<paper>/<experiment>" is one of another paper. `only`: these
-    claims alone. The table as it is where no claim is about a row.
+    A row names one experiment, or several in a tuple; "<paper>/<experiment>" is one of another paper. The table stays
+    as it is if no claim is about any row.
+
+    Args:
+        context: The paper.
+        table: The table.
+        find_patterns: Lists the metrics of a row.
+        only: Claims to keep; all if empty.
     """
-    claims, under = [], False
+    claims, has_alternatives = [], False
     for row in table.rows.to_dict("records"):
         names = row["experiment"] if isinstance(row["experiment"], tuple) else (row["experiment"],)
-        owner = context.papers.get(names[0].rpartition("/")[0], context)
-        claims.append(of_experiments(owner, [name.rpartition("/")[2] for name in names], about(row), only))
-        under |= bool(claims[-1]) and any("@" in name for name in names)
+        owning_context = context.papers.get(names[0].rpartition("/")[0], context)
+        claims.append(
+            summarise_claims(owning_context, [name.rpartition("/")[2] for name in names], find_patterns(row), only)
+        )
+        has_alternatives |= bool(claims[-1]) and any("@" in name for name in names)
     if not any(claims):
         return table
-    columns = [*table.columns, Column("Claims", lambda row: row["claims"] or NONE, words=True)]
-    notes = [*table.notes, _UNDER] if under else table.notes
+    columns = [*table.columns, Column("Claims", lambda row: row["claims"] or DASH, is_text=True)]
+    notes = [*table.notes, _ALTERNATIVE_NOTE] if has_alternatives else table.notes
     return replace(table, columns=columns, rows=table.rows.assign(claims=claims), notes=notes)
 
 
-def was_judged(alternative: Alternative) -> bool:
-    """Whether a claim was judged under an alternative, and the same comparisons as chosen beside it."""
+def is_judged(alternative: Alternative) -> bool:
+    """Return whether a claim was judged under an alternative, and the same comparisons as chosen."""
     return alternative.holds is not None and {alternative.answer, alternative.before} <= JUDGED
 
 
-def is_looked_at(alternative: Alternative) -> bool:
-    """Whether some of a claim's comparisons are to be judged under an alternative, run or not."""
+def has_comparisons(alternative: Alternative) -> bool:
+    """Return whether an alternative applies to some comparisons of a claim, run or not."""
     return alternative.comparisons_judged > 0
 
 
-def part_of(alternative: Alternative) -> str:
-    """Write " (2 of 4 comparisons)", where an alternative judges a part of a claim; "" where it is all."""
-    looked_at, every = alternative.comparisons_judged, alternative.of
-    return f" ({looked_at} of {every} comparisons)" if looked_at < every else ""
+def format_coverage(alternative: Alternative) -> str:
+    """Write " (2 of 4 comparisons)" if an alternative judges a part of a claim; "" if it judges all."""
+    judged, total = alternative.comparisons_judged, alternative.of
+    return f" ({judged} of {total} comparisons)" if judged < total else ""
 
 
-def turns(entries: Iterable[tuple[str, Alternative]]) -> str:
+def summarise_changes(alternatives: Iterable[tuple[str, Alternative]]) -> str:
     """Write the answers as chosen and under an alternative: "L1: undecided → agrees; U2: same side".
 
-    First stand those that it changes, last those that were not run under it yet and those that rest on the assumption,
-    but were not to be trained under the alternative ("not looked at"). Claims that the alternative cannot touch, since
-    nothing they compare depends on it, have "the same numbers".
+    Changed answers come first. Answers not run yet come last, with claims that the alternative was not planned for
+    ("not looked at"). A claim that the alternative cannot touch has "the same numbers".
     """
     keys: dict[tuple[int, str], list[str]] = {}
-    for key, entry in entries:
-        if not is_looked_at(entry):
+    for key, alternative in alternatives:
+        if not has_comparisons(alternative):
             outcome = 3, "not looked at"
-        elif not was_judged(entry):
-            outcome = 2, entry.answer
-        elif entry.flips:
-            decided = f"{entry.before} → {entry.answer}" if entry.answer in {AGREES, DISAGREES} else ""
-            outcome = 0, (decided or f"{'same' if entry.holds else 'other'} side") + part_of(entry)
+        elif not is_judged(alternative):
+            outcome = 2, alternative.answer
+        elif alternative.flips:
+            change = f"{alternative.before} → {alternative.answer}" if alternative.answer in {AGREES, DISAGREES} else ""
+            outcome = 0, (change or f"{'same' if alternative.holds else 'other'} side") + format_coverage(alternative)
         else:
-            outcome = 1, f"no change{part_of(entry)}" + (" (the same numbers)" if entry.same else "")
+            outcome = (
+                1,
+                f"no change{format_coverage(alternative)}" + (" (the same numbers)" if alternative.same else ""),
+            )
         keys.setdefault(outcome, []).append(key)
     return "; ".join(
         f"{', '.join(keys[outcome])}: {outcome[1]}" for outcome in sorted(keys, key=lambda outcome: outcome[0])
@@ -108,79 +128,85 @@ def turns(entries: Iterable[tuple[str, Alternative]]) -> str:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """One alternative of one assumption, its variants' replicas, and every claim that can be judged under it.
+class AlternativeResult:
+    """Hold one alternative of an assumption, its replicas, and every claim that can be judged under it.
 
-    `suffix` is "schedule=rnnlm". `claims` holds of each its entry under `alternatives` in claims.json. Another choice
-    of what is measured, which is taken of the same records, has no variants: `trains` is then false.
+    Attributes:
+        suffix: The suffix of its variants, "schedule=rnnlm".
+        status: The replicas of its variants.
+        claims: Its entry under `alternatives` in claims.json, by claim.
+        has_variants: Whether it is trained; false for another metric of the same records.
     """
 
     suffix: str
     status: Status
     claims: Mapping[str, Alternative]
-    trains: bool = True
+    has_variants: bool = True
 
     @property
-    def judged(self) -> dict[str, Alternative]:
-        """The claims that were judged under it."""
-        return {key: entry for key, entry in self.claims.items() if was_judged(entry)}
+    def judged_claims(self) -> dict[str, Alternative]:
+        """Return the claims that were judged under it."""
+        return {key: entry for key, entry in self.claims.items() if is_judged(entry)}
 
     @property
-    def turned(self) -> dict[str, Alternative]:
-        """The claims whose answer it changes."""
-        return {key: entry for key, entry in self.judged.items() if entry.flips}
+    def changed_claims(self) -> dict[str, Alternative]:
+        """Return the claims whose answer it changes."""
+        return {key: entry for key, entry in self.judged_claims.items() if entry.flips}
 
     @property
-    def was_run(self) -> bool:
-        """Whether it has training runs; of the same records, whether a claim is judged under it."""
-        return bool(self.status.run if self.trains else self.judged)
+    def has_runs(self) -> bool:
+        """Return whether it has training runs; without variants, whether a claim is judged under it."""
+        return bool(self.status.run if self.has_variants else self.judged_claims)
 
     @property
     def state(self) -> str:
-        """Such as "not trained yet", "trained: no claim changes", "trained: U1: other side"."""
-        if self.trains and not self.status.run:
+        """Describe it: "not trained yet", "trained: no claim changes", "trained: U1: other side"."""
+        if self.has_variants and not self.status.run:
             return self.status.absence
         trained = f"{self.status.run} of {self.status.wanted} replicas trained" if self.status.missing else "trained"
-        changes = turns(self.turned.items()) or (
-            f"no claim changes (of {', '.join(self.judged)})" if self.judged else ""
+        changes = summarise_changes(self.changed_claims.items()) or (
+            f"no claim changes (of {', '.join(self.judged_claims)})" if self.judged_claims else ""
         )
-        return f"{trained if self.trains else 'from the same records'}: {changes or 'no claim judged'}"
+        return f"{trained if self.has_variants else 'from the same records'}: {changes or 'no claim judged'}"
 
 
-def outcomes(context: Context) -> list[Outcome]:
-    """Collect every alternative of the paper's assumptions, in the order of its file."""
-    made = []
+def list_alternative_results(context: Context) -> list[AlternativeResult]:
+    """List every alternative of the paper's assumptions, in the order of its file."""
+    results = []
     for assumption, alternative, choice in context.paper.choices():
         suffix = f"{assumption}={alternative}"
-        status = context.total(f"{name}@{suffix}" for name in choice.experiments)
-        claims = {k: c.alternatives[suffix] for k, c in in_order(context) if suffix in c.alternatives}
-        made.append(Outcome(suffix, status, claims, trains=not choice.metrics))
-    return made
+        status = context.sum_status(f"{name}@{suffix}" for name in choice.experiments)
+        claims = {
+            key: decision.alternatives[suffix]
+            for key, decision in list_decisions(context)
+            if suffix in decision.alternatives
+        }
+        results.append(AlternativeResult(suffix, status, claims, has_variants=not choice.metrics))
+    return results
 
 
-def setting_words(paper: Paper, suffix: str) -> str:
-    """Name an alternative setting in words: "with Mikolov's schedule"; else its assumption's title and its name."""
+def name_alternative(paper: Paper, suffix: str) -> str:
+    """Name an alternative setting: "with Mikolov's schedule"; by default its assumption's title and its name."""
     assumption, _, alternative = suffix.partition("=")
     entry = paper.assumptions[assumption]
     return entry.alternatives[alternative].words or f"{entry.title}: {alternative.replace('-', ' ')}"
 
 
-def rule(claim: Claim, decision: Decision | None) -> list[tuple[str, str]]:
-    """List what decides a claim, by name: its kind, bound or margin, method, criterion, and what was set afterwards."""
+def list_decision_rules(claim: Claim, decision: Decision | None) -> list[tuple[str, str]]:
+    """List what decides a claim, by name: kind, bound or margin, method, criterion, and later changes."""
     kind = claim.kind or ("identity" if claim.checks else "")
     bound = ""
     if claim.share:
-        bound = f"replicas that reach {number(claim.share.reaches)}: {_bound(claim.share)}"
+        bound = f"replicas that reach {format_number(claim.share.reaches)}: {_format_bound(claim.share)}"
     if claim.level:
-        bound = f"mean {_bound(claim.level)}"
+        bound = f"mean {_format_bound(claim.level)}"
     margin = ""
     if claim.margin:
-        relative = claim.margin.measure in ("relative", "share-of-gain")
-        of = " of the gain" if claim.margin.measure == "share-of-gain" else ""
-        margin = (
-            f"{percent(claim.margin.value) if relative else number(claim.margin.value)}{of} ({claim.margin.origin})"
-        )
-    stated = {
+        is_relative = claim.margin.measure in ("relative", "share-of-gain")
+        value = format_percent(claim.margin.value) if is_relative else format_number(claim.margin.value)
+        suffix = " of the gain" if claim.margin.measure == "share-of-gain" else ""
+        margin = f"{value}{suffix} ({claim.margin.origin})"
+    texts = {
         "Kind": kind,
         "Bound": bound,
         "Margin": margin,
@@ -190,17 +216,17 @@ def rule(claim: Claim, decision: Decision | None) -> list[tuple[str, str]]:
         "Set when the numbers were known (*)": claim.afterwards or "",
         "The paper contradicts itself": claim.contradicted_by or "",
     }
-    named = [(name, text) for name, text in stated.items() if text]
+    rules = [(name, text) for name, text in texts.items() if text]
     for former in claim.was:
-        named += [("Former criterion", former.criterion), ("Its answer", former.answer)]
-        named.append(("Replaced because", former.why))
-    return [(name, " ".join(text.split())) for name, text in named]
+        rules += [("Former criterion", former.criterion), ("Its answer", former.answer)]
+        rules.append(("Replaced because", former.why))
+    return [(name, " ".join(text.split())) for name, text in rules]
 
 
-def _bound(bound: Bound) -> str:
-    """Write a bound: "= 1", "> 50 %", "0.1 to 0.2"."""
-    if (exact := getattr(bound, "equals", None)) is not None:
-        return f"= {number(exact)}"
+def _format_bound(bound: Bound) -> str:
+    """Write a bound: "= 1", "≥ 50", "0.1 to 0.2"."""
+    if (equal := getattr(bound, "equals", None)) is not None:
+        return f"= {format_number(equal)}"
     if None not in (bound.at_least, bound.at_most):
-        return f"{number(bound.at_least)} to {number(bound.at_most)}"
-    return f"≥ {number(bound.at_least)}" if bound.at_least is not None else f"≤ {number(bound.at_most)}"
+        return f"{format_number(bound.at_least)} to {format_number(bound.at_most)}"
+    return f"≥ {format_number(bound.at_least)}" if bound.at_least is not None else f"≤ {format_number(bound.at_most)}"

@@ -1,4 +1,4 @@
-"""Document 004, Tables 1 to 3: a treebank's splits, sizes and tags, from the records of `corpus-facts` experiments."""
+"""Make Tables 1 to 5 of document 004: a treebank's facts, perplexities, a generated sentence and agreement."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -8,13 +8,20 @@ import pandas as pd
 
 from reprise.errors import require_known
 from reprise.report.papers.shared import cells
-from reprise.report.papers.shared.cells import Row, picked, signed, text, values, with_variants
-from reprise.report.parts import verdicts, words
+from reprise.report.papers.shared.cells import (
+    Row,
+    format_signed,
+    iterate_with_variants,
+    make_mean_values,
+    make_text_column,
+    pick_attributes,
+)
+from reprise.report.parts import verdicts, wording
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import NONE, fixed, integer, mean
-from reprise.report.parts.spreads import INTERVAL, measured, noted
+from reprise.report.parts.rounding import DASH, compute_mean, format_fixed, format_integer
 from reprise.report.parts.tables import Column, Table
-from reprise.report.parts.words import instead, replicas
+from reprise.report.parts.uncertainty import INTERVAL, estimate_mean, write_interval_notes
+from reprise.report.parts.wording import describe_replacement, format_replicas
 from reprise.units import perplexity
 
 SPLITS = {"train": "Training", "valid": "Validation", "test1": "Test1", "test2": "Test2"}
@@ -25,7 +32,7 @@ STATISTICS = {
     "types": ("Types", 0),
     "token_type_ratio": ("Token-type ratio", 2),
 }
-"""Metric -> what Table 2 calls it, and its decimals there."""
+"""By metric, the name in Table 2 and the number of decimals there."""
 _POS = "ADJ ADP ADV AUX CONJ DET INTJ NIL NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X _"
 _FEATURES = {
     "Case": "Abl Acc Nom Voc",
@@ -41,354 +48,426 @@ _FEATURES = {
     "VerbForm": "Fin Inf Part",
 }
 PAPER_TAGS = [f"{name}:{value}" for name, values in {"POS": _POS, **_FEATURES}.items() for value in values.split(" ")]
-"""The 52 tags of Table 3, in its order; names that are cut there (POS:PUNC, POS:SCON, PronType:In) in full."""
+"""The 52 tags of Table 3, in its order; names that it abbreviates (POS:PUNC, POS:SCON, PronType:In) in full."""
 
 
 def splits(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Table 1: sentences of every split, a row a corpus and split, with the variants that this tier has."""
-    return _compared(context, table_id, [(split, "sentences", title, 0) for split, title in SPLITS.items()], "Split")
+    """Make Table 1: the sentences of every split, a row per corpus and split, with this tier's variants."""
+    return _compare_corpora(
+        context, table_id, [(split, "sentences", title, 0) for split, title in SPLITS.items()], "Split"
+    )
 
 
 def statistics(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Table 2: sentences, tokens, types and their ratios, a row a corpus and number, with this tier's variants."""
+    """Make Table 2: sentences, tokens, types and ratios, a row per corpus and number, with this tier's variants."""
     quantities = [("all", metric, title, places) for metric, (title, places) in STATISTICS.items()]
-    return _compared(context, table_id, quantities, "Statistic")
+    return _compare_corpora(context, table_id, quantities, "Statistic")
 
 
 def tags(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Table 3: a row a tag of the paper or of a corpus, with the tokens and types of each corpus that bear it."""
-    names = context.cited_by(table_id)
-    counts = {name: {kind: _by_tag(context, name, kind) for kind in ("tokens", "types")} for name in names}
-    others = {tag for kinds in counts.values() for tag in kinds["tokens"]} - set(PAPER_TAGS)
+    """Make Table 3: a row per tag of the paper or a corpus, with the tokens and types that have it."""
+    names = context.list_cited_experiments(table_id)
+    counts = {name: {kind: _count_by_tag(context, name, kind) for kind in ("tokens", "types")} for name in names}
+    other_tags = {tag for kinds in counts.values() for tag in kinds["tokens"]} - set(PAPER_TAGS)
     rows = []
-    for tag in [*PAPER_TAGS, *sorted(others, key=lambda tag: (not tag.startswith("POS:"), tag))]:
+    for tag in [*PAPER_TAGS, *sorted(other_tags, key=lambda tag: (not tag.startswith("POS:"), tag))]:
         row: dict[str, Any] = {"tag": tag, "paper": tag in PAPER_TAGS}
         for name in names:
             for kind, by_tag in counts[name].items():
                 row[f"{name}.{kind}"] = by_tag.get(tag, 0) if by_tag else None
         rows.append(row)
-    columns = [text("Tag", "tag"), Column("In the paper", lambda row: cells.yes_or_no(row["paper"]), words=True)]
-    for name in names:
-        absence = context.status(name).absence_of(counts[name]["tokens"] or None)
-        for kind in counts[name]:
-            columns.append(_count_column(f"{context.title(name)}: {kind}", f"{name}.{kind}", absence))
-    return Table(columns, pd.DataFrame(rows), [_tag_note(context, name, counts[name]["tokens"]) for name in names])
-
-
-def _compared(context: Context, table_id: str, quantities: list[tuple[str, str, str, int]], what: str) -> Table:
-    """Return the paper's number and ours for (split, metric, title, decimals), of cited experiments and variants."""
-    rows = []
-    for name, title in with_variants(context, context.cited_by(table_id), waiting=True):
-        for split, metric, quantity, places in quantities:
-            own, paper = next(iter(context.values(name, metric, split)), None), context.printed(name, metric, split)
-            row = {"experiment": name, "title": title, "corpus": words.corpus(context, name), "quantity": quantity}
-            row |= {"decimals": places, "paper": paper, "ours": own}
-            row["difference"] = None if None in (own, paper) else own - paper
-            rows.append(row | {"absence": context.status(name).absence_of(own)})
     columns = [
-        text("Experiment", "title"),
-        text("Corpus", "corpus"),
-        text(what, "quantity"),
-        Column("Paper", lambda row: fixed(row["paper"], row["decimals"])),
-        Column("Ours", lambda row: row["absence"] if pd.isna(row["ours"]) else fixed(row["ours"], row["decimals"])),
-        Column("Ours − paper", lambda row: fixed(row["difference"], row["decimals"])),
+        make_text_column("Tag", "tag"),
+        Column("In the paper", lambda row: cells.format_yes_no(row["paper"]), is_text=True),
+    ]
+    for name in names:
+        absence = context.get_status(name).explain_missing_value(counts[name]["tokens"] or None)
+        for kind in counts[name]:
+            columns.append(_make_count_column(f"{context.get_title(name)}: {kind}", f"{name}.{kind}", absence))
+    return Table(
+        columns, pd.DataFrame(rows), [_write_tag_note(context, name, counts[name]["tokens"]) for name in names]
+    )
+
+
+def _compare_corpora(
+    context: Context, table_id: str, quantities: list[tuple[str, str, str, int]], heading: str
+) -> Table:
+    """Compare the paper's numbers with ours; `quantities` are (split, metric, title, decimals)."""
+    rows = []
+    for name, title in iterate_with_variants(context, context.list_cited_experiments(table_id), include_untrained=True):
+        for split, metric, quantity, places in quantities:
+            value = next(iter(context.get_values(name, metric, split)), None)
+            paper = context.get_printed(name, metric, split)
+            row = {
+                "experiment": name,
+                "title": title,
+                "corpus": wording.name_corpus(context, name),
+                "quantity": quantity,
+            }
+            row |= {"decimals": places, "paper": paper, "ours": value}
+            row["difference"] = None if None in (value, paper) else value - paper
+            rows.append(row | {"absence": context.get_status(name).explain_missing_value(value)})
+    columns = [
+        make_text_column("Experiment", "title"),
+        make_text_column("Corpus", "corpus"),
+        make_text_column(heading, "quantity"),
+        Column("Paper", lambda row: format_fixed(row["paper"], row["decimals"])),
+        Column(
+            "Ours", lambda row: row["absence"] if pd.isna(row["ours"]) else format_fixed(row["ours"], row["decimals"])
+        ),
+        Column("Ours − paper", lambda row: format_fixed(row["difference"], row["decimals"])),
     ]
     return Table(columns, pd.DataFrame(rows))
 
 
-def _by_tag(context: Context, name: str, kind: str) -> dict[str, float]:
-    """Tokens or types by tag, from the first finished replica; empty where there is none."""
+def _count_by_tag(context: Context, name: str, kind: str) -> dict[str, float]:
+    """Count tokens or types by tag, from the first finished replica; empty without one."""
     prefix = f"tag_{kind}."
-    return {metric.removeprefix(prefix): value for metric, (value, _) in _first_of(context, name, prefix).items()}
+    return {
+        metric.removeprefix(prefix): value
+        for metric, (value, _) in _collect_first_values(context, name, prefix).items()
+    }
 
 
-def _first_of(context: Context, name: str, start: str) -> dict[str, tuple[float, int | None]]:
-    """Collect value and n of all metrics that begin so, from the first finished replica that has each."""
-    first: dict[str, tuple[float, int | None]] = {}
-    for replica in context.replicas(name, "finished"):
+def _collect_first_values(context: Context, name: str, prefix: str) -> dict[str, tuple[float, int | None]]:
+    """Collect value and n of all metrics with a prefix, from the first finished replica that has each."""
+    first_values: dict[str, tuple[float, int | None]] = {}
+    for replica in context.list_replicas(name, "finished"):
         for (metric, split), value in replica.metrics.items():
-            if metric.startswith(start):
-                first.setdefault(metric, (value, replica.sizes[metric, split]))
-    return first
+            if metric.startswith(prefix):
+                first_values.setdefault(metric, (value, replica.sizes[metric, split]))
+    return first_values
 
 
-def _count_column(title: str, key: str, absence: str) -> Column:
-    return Column(title, lambda row: absence if pd.isna(row[key]) else integer(row[key]))
+def _make_count_column(title: str, key: str, absence: str) -> Column:
+    """Make a column of counts, with `absence` for a missing one."""
+    return Column(title, lambda row: absence if pd.isna(row[key]) else format_integer(row[key]))
 
 
-def _tag_note(context: Context, name: str, counts: Mapping[str, float]) -> str:
-    title = f"{context.title(name)} ({words.corpus(context, name)})"
+def _write_tag_note(context: Context, name: str, counts: Mapping[str, float]) -> str:
+    """Write how the tags of a corpus differ from the paper's."""
+    title = f"{context.get_title(name)} ({wording.name_corpus(context, name)})"
     if not counts:
-        return f"{title}: {context.status(name).absence_of(None)}."
+        return f"{title}: {context.get_status(name).explain_missing_value(None)}."
     missing = [tag for tag in PAPER_TAGS if tag not in counts]
     added = sorted(set(counts) - set(PAPER_TAGS))
-    named = [f"{words} {', '.join(them)}" for words, them in (("without", missing), ("besides", added)) if them]
-    return f"{title}: {len(counts)} tags, the paper's {len(PAPER_TAGS)}{' ' + '; '.join(named) if named else ''}."
+    kinds = ("without", missing), ("besides", added)
+    differences = "; ".join(f"{preposition} {', '.join(tags)}" for preposition, tags in kinds if tags)
+    return f"{title}: {len(counts)} tags, the paper's {len(PAPER_TAGS)} {differences}".strip() + "."
 
 
-METRIC, BEST = "cross_entropy", "cross_entropy_best"
-_OF_FEATURES = ("features_from", "top_types", "word_identity")
-SHOWN = {"train": "Train", "test1": "Test1", "test2": "Test2"}
-BOTH = "tests"
+METRIC, BEST_METRIC = "cross_entropy", "cross_entropy_best"
+_FEATURE_SETTINGS = ("features_from", "top_types", "word_identity")
+SHOWN_SPLITS = {"train": "Train", "test1": "Test1", "test2": "Test2"}
+BOTH_TESTS = "tests"
 
 
 def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a table a split, a row an experiment: the paper's log-perplexity and ours, at the last epoch and the best.
+    """Make a table per split, a row per experiment: the paper's log-perplexity, and ours at the last and best epoch.
 
-    The paper's numbers stand beside ours on another release of its treebank too; the notes say which one it is.
+    The paper's numbers also stand beside another release of its treebank; the notes name the release.
     """
-    names = context.cited_by(table_id)
-    wide = [_row(context, name) for name in names]
-    rows = pd.DataFrame([_of_split(row, split) for split in SHOWN for row in wide]).astype({"parameters": "Int64"})
-    given = rows.paper.notna().any()
+    names = context.list_cited_experiments(table_id)
+    wide_rows = [_make_row(context, name) for name in names]
+    rows = pd.DataFrame([_select_split(row, split) for split in SHOWN_SPLITS for row in wide_rows]).astype(
+        {"parameters": "Int64"}
+    )
+    has_paper_numbers = rows.paper.notna().any()
     columns = [
-        cells.MODEL,
-        *([cells.number("Paper", "paper", 2)] if given else []),
-        cells.ours(f"Ours ± {INTERVAL}", "mean", 3),
-        *([Column("Gap (in SD)", _gap)] if given else []),
-        cells.number("Best epoch, or reread", "other", 3),
-        Column("n", _replicas),
+        cells.MODEL_COLUMN,
+        *([cells.make_number_column("Paper", "paper", 2)] if has_paper_numbers else []),
+        cells.make_result_column(f"Ours ± {INTERVAL}", "mean", 3),
+        *([Column("Gap (in SD)", _format_gap)] if has_paper_numbers else []),
+        cells.make_number_column("Best epoch, or reread", "other", 3),
+        Column("n", _format_replicas),
     ]
-    notes = [*words.corpora(context, names), *_factor(context, names)]
-    if rows[rows.split == SHOWN["train"]].other.notna().any():
+    notes = [*wording.write_corpus_notes(context, names), *_write_factor_note(context, names)]
+    if rows[rows.split == SHOWN_SPLITS["train"]].other.notna().any():
         notes.append("Reread: of Train, the loss of the last weights over the training part.")
-    notes += noted(context, names, rows, gaps=bool(given))
-    return verdicts.add_claims(context, Table(columns, rows, notes, by="split"), _about)
+    notes += write_interval_notes(context, names, rows, has_gaps=bool(has_paper_numbers))
+    return verdicts.add_claims_column(context, Table(columns, rows, notes, group_by="split"), _list_metric_patterns)
 
 
-def _of_split(row: Row, split: str) -> dict[str, Any]:
-    """Return what a row of all splits has of one."""
-    shared = ("experiment", "title", "parameters", "epochs", "best_epoch", "diverged", "run", "wanted", "absence")
-    own = ("paper", "mean", "std", "low", "high", "single", "deviation", "gap", "gap_in_std")
-    by_column = {key: row[key] for key in shared} | {key: row.get(f"{split}_{key}") for key in own}
-    return {"split": SHOWN[split]} | by_column | {"other": row["train_read" if split == "train" else f"{split}_best"]}
+def _select_split(row: Row, split: str) -> dict[str, Any]:
+    """Return the values of one split from a row of all splits."""
+    shared_keys = ("experiment", "title", "parameters", "epochs", "best_epoch", "diverged", "run", "wanted", "absence")
+    split_keys = ("paper", "mean", "std", "low", "high", "single", "deviation", "gap", "gap_in_std")
+    columns = {key: row[key] for key in shared_keys} | {key: row.get(f"{split}_{key}") for key in split_keys}
+    return (
+        {"split": SHOWN_SPLITS[split]} | columns | {"other": row["train_read" if split == "train" else f"{split}_best"]}
+    )
 
 
 def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a row a model: the one of `base` or `full` that it differs least from, in what, and the change on the tests.
+    """Make a row per model: the nearest end model (`base` or `full`), and the change on the tests.
 
-    The change is that of the last epochs, which Table 4 is of, and beside it that of the best ones: where losses rise
-    to the end, the last epoch of two models may say more of where they stopped. Each change has a sentence, in which
-    it is also a share of what lies between `base` and `full`; the experiments' own notes stand last.
+    The nearest end model differs in the fewest settings. The change is that of the last epochs, as in Table 4; that of
+    the best epochs stands beside it. If losses rise at the end, the last epochs depend on where training stopped. A
+    note per change gives its share of the gain from `base` to `full`. The experiments' own notes come last.
     """
-    ends, names = (options["base"], options["full"]), context.cited_by(table_id)
+    ends, names = (options["base"], options["full"]), context.list_cited_experiments(table_id)
     for key, name in zip(("base", "full"), ends, strict=True):
-        require_known(name, names, context.option_key(table_id, key), "experiment of this table")
-    rows, notes = [], words.corpora(context, names)
-    gain, best_gain = (_above(context, *ends, metric) for metric in (METRIC, BEST))
+        require_known(name, names, context.name_option(table_id, key), "experiment of this table")
+    rows, notes = [], wording.write_corpus_notes(context, names)
+    gain, best_gain = (_compute_difference(context, *ends, metric) for metric in (METRIC, BEST_METRIC))
     if gain is not None:
-        base, full = map(context.title, ends)
-        text = f"{full} is {_better(-gain, ' nats per token')} than {base} on both tests together at the last epochs"
-        notes.append(f"{text}." if best_gain is None else f"{text}, and {_better(-best_gain)} at the best ones.")
+        base, full = map(context.get_title, ends)
+        change = _format_change(-gain, " nats per token")
+        text = f"{full} is {change} than {base} on both tests together at the last epochs"
+        notes.append(f"{text}." if best_gain is None else f"{text}, and {_format_change(-best_gain)} at the best ones.")
     for name in names:
-        nearest = None if name in ends else min(ends, key=lambda end: len(_differences(context, name, end)))
-        row = _row(context, name) | {"beside": context.title(nearest) if nearest else ""}
-        row["difference"] = "; ".join(_differences(context, name, nearest)) if nearest else ""
-        for key, metric in (("change", METRIC), ("change_best", BEST)):
-            row[key] = _above(context, name, nearest, metric) if nearest else None
+        nearest_end = None if name in ends else min(ends, key=lambda end: len(_list_differences(context, name, end)))
+        row = _make_row(context, name) | {"beside": context.get_title(nearest_end) if nearest_end else ""}
+        row["difference"] = "; ".join(_list_differences(context, name, nearest_end)) if nearest_end else ""
+        for key, metric in (("change", METRIC), ("change_best", BEST_METRIC)):
+            row[key] = _compute_difference(context, name, nearest_end, metric) if nearest_end else None
         rows.append(row)
         if row["change"] is not None:
-            notes.append(_sentence(row, gain, best_gain))
+            notes.append(_write_change_note(row, gain, best_gain))
     frame = pd.DataFrame(rows).astype({"parameters": "Int64"})
-    notes += noted(context, names, frame)
-    notes += [f"{context.title(name)}: {note}" for name in names if (note := context.entry(name).note)]
+    notes += write_interval_notes(context, names, frame)
+    notes += [f"{context.get_title(name)}: {note}" for name in names if (note := context.get_entry(name).note)]
     columns = [
-        cells.MODEL,
-        Column("Beside", lambda row: row["beside"] or NONE, words=True),
-        Column("Difference", lambda row: row["difference"] or NONE, words=True),
-        Column("Change", lambda row: signed(row["change"], 3)),
-        *(cells.ours(f"{title} ± {INTERVAL}", f"{split}_mean", 3) for split, title in SHOWN.items()),
-        Column("Change, best epochs", lambda row: signed(row["change_best"], 3)),
-        Column("Replicas", _replicas),
-        cells.PARAMETERS,
+        cells.MODEL_COLUMN,
+        Column("Beside", lambda row: row["beside"] or DASH, is_text=True),
+        Column("Difference", lambda row: row["difference"] or DASH, is_text=True),
+        Column("Change", lambda row: format_signed(row["change"], 3)),
+        *(
+            cells.make_result_column(f"{title} ± {INTERVAL}", f"{split}_mean", 3)
+            for split, title in SHOWN_SPLITS.items()
+        ),
+        Column("Change, best epochs", lambda row: format_signed(row["change_best"], 3)),
+        Column("Replicas", _format_replicas),
+        cells.PARAMETERS_COLUMN,
     ]
-    return verdicts.add_claims(context, Table(columns, frame, notes), _about)
+    return verdicts.add_claims_column(context, Table(columns, frame, notes), _list_metric_patterns)
 
 
-def _about(row: Row) -> list[str]:
-    return [f"{METRIC}* {split}" for split in (*SHOWN, BOTH)]
+def _list_metric_patterns(row: Row) -> list[str]:
+    """List the metrics of a row, as patterns of "<metric> <split>"."""
+    return [f"{METRIC}* {split}" for split in (*SHOWN_SPLITS, BOTH_TESTS)]
 
 
-def _row(context: Context, name: str) -> dict[str, Any]:
+def _make_row(context: Context, name: str) -> dict[str, Any]:
+    """Return the raw values of an experiment."""
     row = {
         "experiment": name,
-        "title": context.title(name),
-        "parameters": cells.parameters(context, name),
-        "train_read": mean(context.values(name, "cross_entropy_evaluated", "train")),
-        "epochs": mean(context.values(name, "epochs", "train")),
-        "best_epoch": mean(context.values(name, "best_epoch", "valid")),
-        **picked(context.status(name), "diverged", "run", "wanted", "absence"),
+        "title": context.get_title(name),
+        "parameters": cells.find_parameter_count(context, name),
+        "train_read": compute_mean(context.get_values(name, "cross_entropy_evaluated", "train")),
+        "epochs": compute_mean(context.get_values(name, "epochs", "train")),
+        "best_epoch": compute_mean(context.get_values(name, "best_epoch", "valid")),
+        **pick_attributes(context.get_status(name), "diverged", "run", "wanted", "absence"),
     }
-    for split in SHOWN:
-        measurement, paper = measured(context, name, METRIC, split), _paper(context, name, split)
-        row |= {f"{split}_paper": paper, **values(measurement, f"{split}_mean")}
-        row |= {f"{split}_deviation": measurement.deviation, f"{split}_freedom": measurement.df}
-        row |= {f"{split}_gap": measurement.gap(paper), f"{split}_gap_in_std": measurement.gap_in_deviations(paper)}
-        row[f"{split}_best"] = mean(context.values(name, BEST, split))
+    for split in SHOWN_SPLITS:
+        estimate, paper = estimate_mean(context, name, METRIC, split), _get_paper_number(context, name, split)
+        row |= {f"{split}_paper": paper, **make_mean_values(estimate, f"{split}_mean")}
+        row |= {f"{split}_deviation": estimate.replica_sd, f"{split}_freedom": estimate.df}
+        row |= {
+            f"{split}_gap": estimate.compute_gap(paper),
+            f"{split}_gap_in_std": estimate.compute_gap_in_sds(paper),
+        }
+        row[f"{split}_best"] = compute_mean(context.get_values(name, BEST_METRIC, split))
     return row
 
 
-def _paper(context: Context, name: str, split: str) -> float | None:
-    """Return the paper's number, if this tier trains on the paper's corpus or on another release of its kind."""
-    used, stated = context.replaced_dataset(name), context.entry(name).data.dataset
-    alike = used is None or context.datasets[used].prepare == context.datasets[stated].prepare
-    return context.printed(name, METRIC, split) if alike else None
+def _get_paper_number(context: Context, name: str, split: str) -> float | None:
+    """Return the paper's number if this tier trains on the paper's corpus or another release of it."""
+    replaced, dataset = context.find_replaced_dataset(name), context.get_entry(name).data.dataset
+    is_comparable = replaced is None or context.datasets[replaced].prepare == context.datasets[dataset].prepare
+    return context.get_printed(name, METRIC, split) if is_comparable else None
 
 
-def _factor(context: Context, names: list[str]) -> list[str]:
-    """Return the sentence on the factor between the softmax RNN and the best log-linear model, on Test1."""
-    frame = pd.DataFrame({"title": map(context.title, names)})
-    frame["output"] = [context.setting(name, "model.output") for name in names]
-    frame["ours"] = [mean(context.values(name, METRIC, "test1")) for name in names]
-    frame["paper"] = [_paper(context, name, "test1") for name in names]
-    run = frame.dropna(subset="ours")
-    best = run.loc[run.groupby("output").ours.idxmin()].set_index("output")
+def _write_factor_note(context: Context, names: list[str]) -> list[str]:
+    """Write the factor between the softmax RNN and the best log-linear model, in perplexity on Test1."""
+    frame = pd.DataFrame({"title": map(context.get_title, names)})
+    frame["output"] = [context.get_setting(name, "model.output") for name in names]
+    frame["ours"] = [compute_mean(context.get_values(name, METRIC, "test1")) for name in names]
+    frame["paper"] = [_get_paper_number(context, name, "test1") for name in names]
+    finished = frame.dropna(subset="ours")
+    best = finished.loc[finished.groupby("output").ours.idxmin()].set_index("output")
     if len(best) < 2:
         return []
-    rnn, linear = best.loc["softmax"], best.loc["log-linear"]
-    ours, theirs = perplexity(rnn.ours), perplexity(linear.ours)
-    count = (run.output == "log-linear").sum()
-    best_of = f", the best of {count}" if count > 1 else ""
-    printed = frame.astype({"paper": float}).groupby("output").paper.min()
-    paper = f" (paper: {fixed(perplexity(printed['softmax'] - printed['log-linear']), 2)})"
+    rnn, log_linear = best.loc["softmax"], best.loc["log-linear"]
+    rnn_perplexity, log_linear_perplexity = perplexity(rnn.ours), perplexity(log_linear.ours)
+    count = (finished.output == "log-linear").sum()
+    remark = f", the best of {count}" if count > 1 else ""
+    printed_numbers = frame.astype({"paper": float}).groupby("output").paper.min()
+    paper = ""
+    if printed_numbers.notna().all():
+        factor = perplexity(printed_numbers["softmax"] - printed_numbers["log-linear"])
+        paper = f" (paper: {format_fixed(factor, 2)})"
     return [
-        f"Test1: perplexity {fixed(ours, 0)} of {rnn.title} and {fixed(theirs, 0)} of {linear.title}{best_of}: "
-        f"a factor of {fixed(ours / theirs, 2)}{paper if printed.notna().all() else ''}."
+        f"Test1: perplexity {format_fixed(rnn_perplexity, 0)} of {rnn.title} "
+        f"and {format_fixed(log_linear_perplexity, 0)} of {log_linear.title}{remark}: "
+        f"a factor of {format_fixed(rnn_perplexity / log_linear_perplexity, 2)}{paper}."
     ]
 
 
-def _differences(context: Context, name: str, other: str) -> list[str]:
-    """Return the model settings in which an experiment differs from another, where both have them."""
-    mine, theirs = (
-        {key: context.setting(run, f"model.{key}") for key in context.entry(run).model.settings}
+def _list_differences(context: Context, name: str, other: str) -> list[str]:
+    """List the model settings in which two experiments differ, if both have them."""
+    settings, other_settings = (
+        {key: context.get_setting(run, f"model.{key}") for key in context.get_entry(run).model.settings}
         for run in (name, other)
     )
-    plain = any((of["input"], of["output"]) == ("one-hot", "softmax") for of in (mine, theirs))
-    both = [key for key in mine if key in theirs and not (plain and key in _OF_FEATURES)]
-    return [instead(context.paper, key, mine[key], theirs[key]) for key in both if mine[key] != theirs[key]]
+    is_plain = any(
+        (model_settings["input"], model_settings["output"]) == ("one-hot", "softmax")
+        for model_settings in (settings, other_settings)
+    )
+    compared = [key for key in settings if key in other_settings and not (is_plain and key in _FEATURE_SETTINGS)]
+    return [
+        describe_replacement(context.paper, key, settings[key], other_settings[key])
+        for key in compared
+        if settings[key] != other_settings[key]
+    ]
 
 
-def _above(context: Context, name: str, other: str, metric: str) -> float | None:
-    """By how much the mean of an experiment is above another's on both tests together; None where one has none."""
-    values = [mean(context.values(run, metric, BOTH)) for run in (name, other)]
+def _compute_difference(context: Context, name: str, other: str, metric: str) -> float | None:
+    """Return the mean of an experiment minus another's, on both tests together; None if one has none."""
+    values = [compute_mean(context.get_values(run, metric, BOTH_TESTS)) for run in (name, other)]
     return None if None in values else values[0] - values[1]
 
 
-def _sentence(row: Row, gain: float | None, best_gain: float | None) -> str:
-    change, best = row["change"], row["change_best"]
-    text = f"{row['title']}: {_better(change, ' nats per token')} than {row['beside']}"
-    text += _share(change, gain, "that gain")
-    return f"{text}." if best is None else f"{text}; at the best epochs {_better(best)}{_share(best, best_gain)}."
+def _write_change_note(row: Row, gain: float | None, best_gain: float | None) -> str:
+    """Write the change of a model on the tests, at the last and the best epochs."""
+    change, best_change = row["change"], row["change_best"]
+    text = f"{row['title']}: {_format_change(change, ' nats per token')} than {row['beside']}"
+    text += _format_share_of_gain(change, gain, "that gain")
+    return (
+        f"{text}."
+        if best_change is None
+        else f"{text}; at the best epochs {_format_change(best_change)}{_format_share_of_gain(best_change, best_gain)}."
+    )
 
 
-def _better(change: float, unit: str = "") -> str:
-    return f"{fixed(abs(change), 3)}{unit} {'worse' if change > 0 else 'better'}"
+def _format_change(change: float, unit: str = "") -> str:
+    """Write "0.123 better" or "0.123 worse"."""
+    return f"{format_fixed(abs(change), 3)}{unit} {'worse' if change > 0 else 'better'}"
 
 
-def _share(change: float, gain: float | None, of: str = "the gain there") -> str:
+def _format_share_of_gain(change: float, gain: float | None, gain_name: str = "the gain there") -> str:
+    """Write a change as a share of the gain between the end models; "" without a gain."""
     if not gain or gain <= 0:
         return ""
-    return f", {'as much as ' if change > 0 else ''}{fixed(100 * abs(change) / gain, 0)} % of {of}"
+    return f", {'as much as ' if change > 0 else ''}{format_fixed(100 * abs(change) / gain, 0)} % of {gain_name}"
 
 
-def _gap(row: Row) -> str:
-    gap, in_std = signed(row["gap"], 3), row["gap_in_std"]
-    return gap if pd.isna(in_std) else f"{gap} ({fixed(in_std, 1)})"
+def _format_gap(row: Row) -> str:
+    """Write the gap to the paper's number, and in brackets the same in SDs."""
+    gap, in_std = format_signed(row["gap"], 3), row["gap_in_std"]
+    return gap if pd.isna(in_std) else f"{gap} ({format_fixed(in_std, 1)})"
 
 
-def _replicas(row: Row) -> str:
-    return replicas(row["run"] - row["diverged"], row["wanted"], row["diverged"])
+def _format_replicas(row: Row) -> str:
+    """Write the number of replicas of a row."""
+    return format_replicas(row["run"] - row["diverged"], row["wanted"], row["diverged"])
 
 
 NIL, NOT_TOP = "@nil", "TOPFORM:@notTop"
-LEAST, MOST = 6, 30
-"""Words of a sentence that is shown; of a longer one, or of a text without ends of sentences, the first ones."""
+MIN_WORDS, MAX_WORDS = 6, 30
+"""Words of a sentence that is shown; a longer one is cut."""
 
-WORDS_METRIC, BY_FREQUENCY, ALL = "agreement", "agreement_by_frequency", "all"
+AGREEMENT, FREQUENCY_BASELINE, ALL = "agreement", "agreement_by_frequency", "all"
 
 
 def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a row a word of the first whole sentence that the cited model wrote, with its features."""
-    (name, *_) = context.cited_by(table_id)
-    written = [sample for sample in context.samples(name, None) if "features" in sample]
-    sample, pairs = next(((sample, part) for sample in written for part in _sentences(sample)), ({}, []))
-    note = f": {'no sentence of this length' if written else context.status(name).absence}."
+    """Make a row per word of the first whole sentence that the cited model wrote, with its features."""
+    (name, *_) = context.list_cited_experiments(table_id)
+    samples = [sample for sample in context.list_samples(name, None) if "features" in sample]
+    sample, pairs = next(((sample, sentence) for sample in samples for sentence in _split_sentences(sample)), ({}, []))
+    note = f": {'no sentence of this length' if samples else context.get_status(name).absence}."
     if pairs:
         note = (
             f", replica {sample['replica']}, epoch {sample['epoch']}: {len(pairs)} words, "
             f"{sum(NOT_TOP in features for _, features in pairs)} of them outside the most frequent ones (@notTop)."
         )
     rows = pd.DataFrame(pairs, columns=["word", "features"])
-    return Table([text("Word", "word"), text("Features", "features")], rows, [f"{context.title(name)}{note}"])
+    return Table(
+        [make_text_column("Word", "word"), make_text_column("Features", "features")],
+        rows,
+        [f"{context.get_title(name)}{note}"],
+    )
 
 
 def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a row a model and feature: the share of pairs judged right, of all and by distance.
+    """Make a row per model and feature: the share of pairs judged right, over all pairs and by distance.
 
-    After the models stands, for each corpus, what choosing the form that is more frequent in it would give.
+    Last comes the baseline of each corpus: the form that is more frequent in it.
     """
-    names = context.cited_by(table_id)
-    groups = {name: _groups(context, name) for name in names}
-    spans = list(dict.fromkeys(span for of_model in groups.values() for _, span in of_model)) or [ALL]
-    judged = [(name, WORDS_METRIC, context.title(name)) for name in names]
-    first: dict[str, str] = {}
+    names = context.list_cited_experiments(table_id)
+    groups = {name: _count_groups(context, name) for name in names}
+    distances = list(dict.fromkeys(distance for model_groups in groups.values() for _, distance in model_groups)) or [
+        ALL
+    ]
+    predictors = [(name, AGREEMENT, context.get_title(name)) for name in names]
+    first_models: dict[str, str] = {}
     for name in filter(groups.get, names):
-        first.setdefault(words.corpus(context, name), name)
-    judged += [(name, BY_FREQUENCY, f"the more frequent form, {corpus}") for corpus, name in first.items()]
+        first_models.setdefault(wording.name_corpus(context, name), name)
+    predictors += [
+        (name, FREQUENCY_BASELINE, f"the more frequent form, {corpus}") for corpus, name in first_models.items()
+    ]
     rows = []
-    for name, metric, title in judged:
+    for name, metric, title in predictors:
         for feature in dict.fromkeys(feature for feature, _ in groups[name]) or [ALL]:
             row = {"experiment": name, "model": title, "feature": feature, "metric": metric}
-            row["absence"] = context.status(name).absence
-            for span in spans:
-                row[span] = mean(context.values(name, f"{metric}/{feature}/{ALL}/{span}", BOTH))
-                row[f"{span}: pairs"] = groups[name].get((feature, span))
+            row["absence"] = context.get_status(name).absence
+            for distance in distances:
+                row[distance] = compute_mean(
+                    context.get_values(name, f"{metric}/{feature}/{ALL}/{distance}", BOTH_TESTS)
+                )
+                row[f"{distance}: pairs"] = groups[name].get((feature, distance))
             rows.append(row)
 
-    def about(row: Row) -> list[str]:
-        """Claims are about models, not about what counting gives."""
-        return [f"{WORDS_METRIC}/{row['feature']}/{ALL}/* {BOTH}"] if row["metric"] == WORDS_METRIC else []
+    def list_patterns(row: Row) -> list[str]:
+        """List the metrics of a model; claims are about models, not about the baseline."""
+        return [f"{AGREEMENT}/{row['feature']}/{ALL}/* {BOTH_TESTS}"] if row["metric"] == AGREEMENT else []
 
-    columns = [text("Model", "model"), text("Feature", "feature"), *map(_words_share, spans)]
-    notes = [
-        _against(context, name, other, spans)
-        for name in names
-        if groups[name] and (other := first[words.corpus(context, name)]) != name
+    columns = [
+        make_text_column("Model", "model"),
+        make_text_column("Feature", "feature"),
+        *map(_make_share_column, distances),
     ]
-    return verdicts.add_claims(context, Table(columns, pd.DataFrame(rows), notes), about)
+    notes = [
+        _write_gain_note(context, name, other, distances)
+        for name in names
+        if groups[name] and (other := first_models[wording.name_corpus(context, name)]) != name
+    ]
+    return verdicts.add_claims_column(context, Table(columns, pd.DataFrame(rows), notes), list_patterns)
 
 
-def _groups(context: Context, name: str) -> dict[tuple[str, str], int]:
-    """(feature, distance) -> number of pairs, of the groups over all kinds that the records hold."""
-    groups = _first_of(context, name, f"{WORDS_METRIC}/")
+def _count_groups(context: Context, name: str) -> dict[tuple[str, str], int]:
+    """Count the pairs of each feature and distance, over all kinds."""
+    groups = _collect_first_values(context, name, f"{AGREEMENT}/")
     parts = ((*metric.split("/")[1:], int(n)) for metric, (_, n) in groups.items())
-    return {(feature, span): n for feature, kind, span, n in parts if kind == ALL}
+    return {(feature, distance): n for feature, kind, distance, n in parts if kind == ALL}
 
 
-def _words_share(span: str) -> Column:
-    def show(row: Row) -> str:
-        if pd.isna(row[span]):
-            return row["absence"] if span == ALL else NONE
-        return f"{fixed(100 * row[span], 1)} % of {integer(row[f'{span}: pairs'])}"
+def _make_share_column(distance: str) -> Column:
+    """Make a column of the shares judged right at a distance."""
 
-    return Column("All" if span == ALL else f"Distance {span}", show)
+    def format_share(row: Row) -> str:
+        if pd.isna(row[distance]):
+            return row["absence"] if distance == ALL else DASH
+        return f"{format_fixed(100 * row[distance], 1)} % of {format_integer(row[f'{distance}: pairs'])}"
+
+    return Column("All" if distance == ALL else f"Distance {distance}", format_share)
 
 
-def _against(context: Context, name: str, other: str, spans: list[str]) -> str:
-    """Return what a model has gained on the first one of its corpus at every distance."""
-    parts = []
-    for span in spans:
-        gain = _above(context, name, other, f"{WORDS_METRIC}/{ALL}/{ALL}/{span}")
+def _write_gain_note(context: Context, name: str, other: str, distances: list[str]) -> str:
+    """Write the gain of a model over the first one of its corpus, at every distance."""
+    gains = []
+    for distance in distances:
+        gain = _compute_difference(context, name, other, f"{AGREEMENT}/{ALL}/{ALL}/{distance}")
         if gain is not None:
-            where = "of all pairs" if span == ALL else f"at distance {span}"
-            parts.append(f"{fixed(100 * gain, 1)} {where}")
-    return f"{context.title(name)} against {context.title(other)}, percentage points: {', '.join(parts)}."
+            place = "of all pairs" if distance == ALL else f"at distance {distance}"
+            gains.append(f"{format_fixed(100 * gain, 1)} {place}")
+    return f"{context.get_title(name)} against {context.get_title(other)}, percentage points: {', '.join(gains)}."
 
 
-def _sentences(sample: Mapping[str, Any]) -> list[list[tuple[str, str]]]:
-    """Return the whole sentences of a text, each word with its features; the text's head if it has none."""
+def _split_sentences(sample: Mapping[str, Any]) -> list[list[tuple[str, str]]]:
+    """Return the whole sentences of a text, each word with its features; the text's beginning if it has none."""
     pairs = list(zip(sample["words"], sample["features"], strict=True))
     ends = [i for i, (word, _) in enumerate(pairs) if word == NIL]
     if not ends:
-        return [pairs[:MOST]]
-    return [pairs[a + 1 : b][:MOST] for a, b in pairwise(ends) if b - a > LEAST]
+        return [pairs[:MAX_WORDS]]
+    return [pairs[a + 1 : b][:MAX_WORDS] for a, b in pairwise(ends) if b - a > MIN_WORDS]

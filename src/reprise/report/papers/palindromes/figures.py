@@ -1,4 +1,4 @@
-"""Document 002, part 1, Figures 1 and 2: how many seeds solve the task by a step, and the loss of each."""
+"""Draw Figures 1 and 2 of document 002, part 1: the seeds that solved the task, and their losses."""
 
 import math
 from collections.abc import Mapping
@@ -11,72 +11,79 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from reprise.evidence.statistics import clopper_pearson
-from reprise.report.papers.palindromes.tables import SPLIT, first_steps
+from reprise.report.papers.palindromes.tables import SPLIT, list_first_steps
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
-from reprise.report.parts.style import band, handle, legend, not_all, note
+from reprise.report.parts.style import (
+    add_legend,
+    add_panel_note,
+    list_incomplete_replicas,
+    make_band_handle,
+    make_handle,
+)
 
-ORIGINAL = "uva_palindrome_curves.csv"
-_MODELS = {"elman": "rnn", "lstm": "lstm"}
+ORIGINAL_CURVES = "uva_palindrome_curves.csv"
+_ORIGINAL_MODELS = {"elman": "rnn", "lstm": "lstm"}
 """The original's name of a model, by ours."""
 _CHANCE = math.log(10)
-_COLUMNS = 5
-_POINTS = 90
-"""Points of a line: more make a larger file and the same drawing."""
-_ONE = {"color": style.BLUE, "linewidth": 0.5, "alpha": 0.35, "zorder": 2}
-_THEIRS = {"color": style.BLACK, "linewidth": 1.3, "zorder": 4}
-_THEIR_STEP = {"color": style.BLACK, "linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 4}
+_MAX_COLUMNS = 5
+_MAX_POINTS = 90
+"""Points per line: more make a larger file and the same drawing."""
+_SEED = {"color": style.BLUE, "linewidth": 0.5, "alpha": 0.35, "zorder": 2}
+_ORIGINAL_LOSS = {"color": style.BLACK, "linewidth": 1.3, "zorder": 4}
+_ORIGINAL_STEP = {"color": style.BLACK, "linewidth": 1.0, "linestyle": (0, (4, 2)), "zorder": 4}
 
 
 def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """Draw a column an experiment: the share of seeds that have made no mistake in a batch by a step, above losses.
+    """Draw a column per experiment: the share of seeds with an error-free batch by a step, above their losses.
 
-    The band is the share's 95 % interval after Clopper and Pearson. The original's first such step is a dashed line;
-    its loss stands out from ours, a faint line a seed. Option `smooth`: losses are means of so many logged points.
+    The band is the share's 95 % interval after Clopper and Pearson. A dashed line marks the original's first such step.
+    The original's loss is bold, ours is a thin line per seed. Option `smooth`: losses are means of so many logged
+    points.
     """
-    smooth, names = options["smooth"], context.cited_by(figure_id)
-    original = context.original(ORIGINAL)
-    blocks = math.ceil(len(names) / _COLUMNS)
+    smooth, names = options["smooth"], context.list_cited_experiments(figure_id)
+    original = context.read_reference(ORIGINAL_CURVES)
+    blocks = math.ceil(len(names) / _MAX_COLUMNS)
     columns = math.ceil(len(names) / blocks)
-    figure, grid = style.panels(2.75 * blocks + 0.35, 2 * blocks, columns, sharey="row", squeeze=False)
+    figure, grid = style.make_panels(2.75 * blocks + 0.35, 2 * blocks, columns, sharey="row", squeeze=False)
     for number, name in enumerate(names):
         block, column = divmod(number, columns)
-        above, below = grid[2 * block : 2 * block + 2, column]
-        length = context.setting(name, "data.length")
-        theirs = original[(original.model == _MODELS.get(context.entry(name).model.name))]
-        theirs = theirs[theirs.sequence_length == length].set_index("step")
-        last = _reached(above, context, name, theirs.train_accuracy)
-        last = max(last, _losses(below, context, name, theirs.train_loss_nats, smooth))
-        above.set_title(f"T = {length}")
-        status = context.status(name)
-        words = [*([] if status.missing else [f"n = {status.run}"]), *not_all(status)]
-        note(above, ", ".join(words) if status.wanted else status.absence)
-        for axes in (above, below):
-            axes.set_xlim(0, last or 1)
-            style.count_ticks(axes.xaxis, 3)
+        accuracy_axes, loss_axes = grid[2 * block : 2 * block + 2, column]
+        length = context.get_setting(name, "data.length")
+        original_run = original[(original.model == _ORIGINAL_MODELS.get(context.get_entry(name).model.name))]
+        original_run = original_run[original_run.sequence_length == length].set_index("step")
+        last_step = _plot_reached_share(accuracy_axes, context, name, original_run.train_accuracy)
+        last_step = max(last_step, _plot_losses(loss_axes, context, name, original_run.train_loss_nats, smooth))
+        accuracy_axes.set_title(f"T = {length}")
+        status = context.get_status(name)
+        notes = [*([] if status.missing else [f"n = {status.run}"]), *list_incomplete_replicas(status)]
+        add_panel_note(accuracy_axes, ", ".join(notes) if status.wanted else status.absence)
+        for axes in (accuracy_axes, loss_axes):
+            axes.set_xlim(0, last_step or 1)
+            style.set_integer_ticks(axes.xaxis, 3)
             axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
-        above.tick_params(labelbottom=False)
-        below.set_xlabel("step", labelpad=1)
-    for above, below in grid[:, 0].reshape(-1, 2):
-        above.set_ylabel("seeds that reached\n100 % accuracy")
-        below.set_ylabel("loss (nats)")
+        accuracy_axes.tick_params(labelbottom=False)
+        loss_axes.set_xlabel("step", labelpad=1)
+    for accuracy_axes, loss_axes in grid[:, 0].reshape(-1, 2):
+        accuracy_axes.set_ylabel("seeds that reached\n100 % accuracy")
+        loss_axes.set_ylabel("loss (nats)")
     for axes in grid[-2:, columns - (columns * blocks - len(names)) :].flat:
         axes.set_visible(False)
     # The losses of every block have the same limits, and ticks at whole powers of ten.
     rows = grid[1::2, 0]
-    low, high = (of(bound for axes in rows for bound in axes.get_ylim()) for of in (min, max))
+    low, high = (function(bound for axes in rows for bound in axes.get_ylim()) for function in (min, max))
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for axes in rows:
         axes.set_ylim(low, high)
         axes.yaxis.set_major_locator(FixedLocator([10.0**d for d in decades]))
-    _legend(figure, smooth)
+    _add_legend(figure, smooth)
     return figure
 
 
-def _reached(axes: Axes, context: Context, name: str, original: pd.Series) -> float:
-    """Draws the share over the step; returns the last step of ours."""
-    steps = first_steps(context, name)
-    ends = [context.points(name, "accuracy", SPLIT, s).index.max() for s in ("finished", "diverged")]
+def _plot_reached_share(axes: Axes, context: Context, name: str, original: pd.Series) -> float:
+    """Plot the share over the step; return the last step of ours."""
+    steps = list_first_steps(context, name)
+    ends = [context.get_curve_points(name, "accuracy", SPLIT, s).index.max() for s in ("finished", "diverged")]
     end = max((float(step) for step in ends if pd.notna(step)), default=0.0)
     if steps:
         x = [0.0, *(step for step in steps if math.isfinite(step)), end]
@@ -86,42 +93,45 @@ def _reached(axes: Axes, context: Context, name: str, original: pd.Series) -> fl
         axes.step(x, np.array(counts) / len(steps), where="post", color=style.BLUE, linewidth=1.5, zorder=3)
     full = original.index[original == 1]
     if len(full):
-        axes.axvline(full[0], **_THEIR_STEP)
+        axes.axvline(full[0], **_ORIGINAL_STEP)
     axes.set_ylim(-0.03, 1.05)
     axes.yaxis.set_major_locator(FixedLocator([0, 0.5, 1]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
     return end
 
 
-def _losses(axes: Axes, context: Context, name: str, original: pd.Series, smooth: int) -> float:
-    def rolled(points: pd.DataFrame | pd.Series) -> Any:
-        means = points.rolling(smooth, min_periods=1).mean().where(points.notna())
-        kept = sorted({*range(0, len(means), max(1, len(means) // _POINTS)), len(means) - 1} - {-1})
-        return means.iloc[kept]
+def _plot_losses(axes: Axes, context: Context, name: str, original: pd.Series, smooth: int) -> float:
+    """Plot the losses of our seeds and of the original; return the original's last step."""
 
-    for _, losses in rolled(context.points(name, "cross_entropy", SPLIT)).items():
-        axes.plot(losses.dropna(), **_ONE)
-    for _, losses in context.points(name, "cross_entropy", SPLIT, "diverged").items():
-        lost = losses.dropna()
-        axes.plot(rolled(lost), **{**style.DIVERGED, "linewidth": 0.7})
-        axes.plot(lost.index[-1:], rolled(lost).iloc[-1:], **style.DIVERGED_END, zorder=6)
-    axes.plot(rolled(original), **_THEIRS)
+    def smooth_points(points: pd.DataFrame | pd.Series) -> Any:
+        means = points.rolling(smooth, min_periods=1).mean().where(points.notna())
+        indices = sorted({*range(0, len(means), max(1, len(means) // _MAX_POINTS)), len(means) - 1} - {-1})
+        return means.iloc[indices]
+
+    for _, losses in smooth_points(context.get_curve_points(name, "cross_entropy", SPLIT)).items():
+        axes.plot(losses.dropna(), **_SEED)
+    for _, losses in context.get_curve_points(name, "cross_entropy", SPLIT, "diverged").items():
+        diverged = losses.dropna()
+        axes.plot(smooth_points(diverged), **{**style.DIVERGED, "linewidth": 0.7})
+        axes.plot(diverged.index[-1:], smooth_points(diverged).iloc[-1:], **style.DIVERGED_END, zorder=6)
+    axes.plot(smooth_points(original), **_ORIGINAL_LOSS)
     axes.axhline(_CHANCE, **style.HAIRLINE)
     axes.set_yscale("log")
     axes.yaxis.set_minor_locator(NullLocator())
     return float(original.index.max()) if len(original) else 0.0
 
 
-def _legend(figure: Figure, smooth: int) -> None:
+def _add_legend(figure: Figure, smooth: int) -> None:
+    """Add the legend; it explains diverged seeds if there are any."""
     rolling = f", rolling mean of {smooth} points" if smooth > 1 else ""
     handles = [
-        handle({"color": style.BLUE, "linewidth": 1.5}, "share of our seeds"),
-        band(),
-        handle(_THEIR_STEP, "original at 100 %"),
-        handle({**_ONE, "alpha": 0.8}, f"one seed{rolling}"),
-        handle(_THEIRS, "original"),
-        handle(style.HAIRLINE, "chance"),
+        make_handle({"color": style.BLUE, "linewidth": 1.5}, "share of our seeds"),
+        make_band_handle(),
+        make_handle(_ORIGINAL_STEP, "original at 100 %"),
+        make_handle({**_SEED, "alpha": 0.8}, f"one seed{rolling}"),
+        make_handle(_ORIGINAL_LOSS, "original"),
+        make_handle(style.HAIRLINE, "chance"),
     ]
-    if any(drawn.get_marker() == "X" for axes in figure.axes for drawn in axes.lines):
-        handles.append(handle({**style.DIVERGED, **style.DIVERGED_END}, "diverged"))
-    legend(figure, handles, 4, columnspacing=1.3, handlelength=1.6)
+    if any(line.get_marker() == "X" for axes in figure.axes for line in axes.lines):
+        handles.append(make_handle({**style.DIVERGED, **style.DIVERGED_END}, "diverged"))
+    add_legend(figure, handles, 4, columnspacing=1.3, handlelength=1.6)

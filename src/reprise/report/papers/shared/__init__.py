@@ -1,1 +1,1 @@
-"""Figures and tables that any paper may have."""
+"""Make figures and tables that any paper may have."""

@@ -1,6 +1,6 @@
-"""What tables share: columns by the raw value that they show, and raw values that rows of several tables hold.
+"""Make what tables share: columns that format a raw value, and raw values that rows of several tables hold.
 
-A mean is called "nats" or "valid_mean"; its SD and the ends of its interval are then "nats_std", "nats_low" and
+A mean is called "nats" or "valid_mean". Beside it stand its SD and the ends of its interval: "nats_std", "nats_low" and
 "nats_high", or "valid_std" and so on. The SD of a perplexity's logarithm is "log_std".
 """
 
@@ -10,101 +10,113 @@ from typing import Any
 import pandas as pd
 
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import NONE, fixed, integer, spread
-from reprise.report.parts.spreads import Measured, measured, name_column
+from reprise.report.parts.rounding import DASH, format_fixed, format_integer, format_interval
 from reprise.report.parts.tables import Column
-from reprise.report.parts.words import replicas, settings
+from reprise.report.parts.uncertainty import MeanEstimate, estimate_mean, name_column
+from reprise.report.parts.wording import describe_settings, format_replicas
 
 Row = Mapping[str, Any]
 
 
-def text(title: str, key: str, words: bool = True) -> Column:
-    """Words as they stand; a dash where there are none."""
-    return Column(title, lambda row: NONE if pd.isna(row[key]) else row[key], words)
+def make_text_column(title: str, key: str, is_text: bool = True) -> Column:
+    """Make a column of text; a dash for a missing value."""
+    return Column(title, lambda row: DASH if pd.isna(row[key]) else row[key], is_text)
 
 
-def count(title: str, key: str) -> Column:
+def make_count_column(title: str, key: str) -> Column:
     """Make a column of counts."""
-    return Column(title, lambda row: integer(row[key]))
+    return Column(title, lambda row: format_integer(row[key]))
 
 
-def number(title: str, key: str, places: int) -> Column:
+def make_number_column(title: str, key: str, decimals: int) -> Column:
     """Make a column of numbers with so many decimals."""
-    return Column(title, lambda row: fixed(row[key], places))
+    return Column(title, lambda row: format_fixed(row[key], decimals))
 
 
-def interval(title: str, key: str, places: int, share: bool = False, least: float | None = None) -> Column:
-    """Show a mean with its interval, or that it is of one seed or fold; a dash where there is none."""
-    return Column(title, lambda row: with_interval(row, key, places, share, least))
+def make_interval_column(
+    title: str, key: str, decimals: int, is_share: bool = False, lower_bound: float | None = None
+) -> Column:
+    """Make a column of means with their intervals; a dash for a missing value."""
+    return Column(title, lambda row: format_row_interval(row, key, decimals, is_share, lower_bound))
 
 
-def with_interval(row: Row, key: str, places: int, share: bool = False, least: float | None = None) -> str:
+def format_row_interval(
+    row: Row, key: str, decimals: int, is_share: bool = False, lower_bound: float | None = None
+) -> str:
     """Write a mean of a row with its interval, or that it is of one seed or fold."""
-    shown = spread(row[key], row[name_column(key, "low")], row[name_column(key, "high")], places, share, least)
+    text = format_interval(
+        row[key], row[name_column(key, "low")], row[name_column(key, "high")], decimals, is_share, lower_bound
+    )
     single = row.get(name_column(key, "single"))
-    return f"{shown} ({single})" if isinstance(single, str) else shown
+    return f"{text} ({single})" if isinstance(single, str) else text
 
 
-def ours(title: str, key: str, places: int, least: float | None = None) -> Column:
-    """Return the same of a row with its `absence`, which is said where there is no mean; "diverged" where all did."""
-    shown = interval(title, key, places, least=least).show
+def make_result_column(title: str, key: str, decimals: int, lower_bound: float | None = None) -> Column:
+    """Make a column of means with their intervals; without a mean, it says why: "diverged", or the row's absence."""
+    format_interval_cell = make_interval_column(title, key, decimals, lower_bound=lower_bound).format_cell
 
-    def show(row: Row) -> str:
+    def format_cell(row: Row) -> str:
         if pd.notna(row[key]):
-            return shown(row)
+            return format_interval_cell(row)
         return "diverged" if row.get("run") and row["run"] == row["diverged"] else row["absence"]
 
-    return Column(title, show)
+    return Column(title, format_cell)
 
 
-def signed(value: float | None, places: int, of: str = "") -> str:
-    """Return a number with its sign, + included; a dash where there is none."""
-    return NONE if pd.isna(value) else f"{'+' if value > 0 else ''}{fixed(value, places)}{of}"
+def format_signed(value: float | None, decimals: int, unit: str = "") -> str:
+    """Write a number with its sign, + included; a dash for a missing value."""
+    return DASH if pd.isna(value) else f"{'+' if value > 0 else ''}{format_fixed(value, decimals)}{unit}"
 
 
-def yes_or_no(value: Any) -> str:
-    """Write a truth value; a dash where there is none."""
-    return NONE if pd.isna(value) else "yes" if value else "no"
+def format_yes_no(value: Any) -> str:
+    """Write a truth value; a dash for a missing value."""
+    return DASH if pd.isna(value) else "yes" if value else "no"
 
 
-MODEL = text("Model", "title")
-PARAMETERS = count("Parameters", "parameters")
-REPLICAS = Column("Replicas", lambda row: replicas(row["n"], row["wanted"], row["diverged"]))
+MODEL_COLUMN = make_text_column("Model", "title")
+PARAMETERS_COLUMN = make_count_column("Parameters", "parameters")
+REPLICAS_COLUMN = Column("Replicas", lambda row: format_replicas(row["n"], row["wanted"], row["diverged"]))
 
 
-def values(measurement: Measured, key: str = "mean") -> dict[str, Any]:
-    """Return the raw values of a mean: itself, the SD of its replicas, the ends of its interval, if it is of one."""
-    low, high = measurement.interval or (None, None)
-    row = {key: measurement.mean, name_column(key, "log_std" if measurement.log else "std"): measurement.own}
+def make_mean_values(estimate: MeanEstimate, key: str = "mean") -> dict[str, Any]:
+    """Return the raw values of a mean: itself, the SD of its replicas and the ends of its interval."""
+    low, high = estimate.interval or (None, None)
+    row = {key: estimate.mean, name_column(key, "log_std" if estimate.is_log else "std"): estimate.sd}
     row |= {name_column(key, "low"): low, name_column(key, "high"): high}
-    return row | ({name_column(key, "single"): measurement.single} if measurement.single else {})
+    return row | ({name_column(key, "single"): estimate.single_replica} if estimate.single_replica else {})
 
 
-def all_values(context: Context, name: str, quantities: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """`values` of several means of an experiment, by the metric and split of each."""
-    cells: dict[str, Any] = {}
+def collect_mean_values(context: Context, name: str, quantities: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Return the raw values of several means of an experiment, by the metric and split of each."""
+    values: dict[str, Any] = {}
     for key, quantity in quantities.items():
-        cells |= values(measured(context, name, *quantity), key)
-    return cells
+        values |= make_mean_values(estimate_mean(context, name, *quantity), key)
+    return values
 
 
-def picked(thing: object, *names: str) -> dict[str, Any]:
-    """Attributes by name."""
-    return {name: getattr(thing, name) for name in names}
+def pick_attributes(item: object, *names: str) -> dict[str, Any]:
+    """Return attributes by name."""
+    return {name: getattr(item, name) for name in names}
 
 
-def parameters(context: Context, name: str) -> int | None:
-    """How many parameters the records of an experiment count."""
-    counts = (replica.made.parameters for replica in context.replicas(name))
+def find_parameter_count(context: Context, name: str) -> int | None:
+    """Return the number of parameters that the records of an experiment state."""
+    counts = (replica.made.parameters for replica in context.list_replicas(name))
     return next((count for count in counts if count is not None), None)
 
 
-def with_variants(context: Context, names: list[str], waiting: bool = False) -> Iterator[tuple[str, str]]:
-    """Every experiment and its title, each with its variants that were run; with all that the tier has if `waiting`."""
+def iterate_with_variants(
+    context: Context, names: list[str], include_untrained: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Iterate over experiments and titles, each followed by its variants that ran; all if `include_untrained`."""
     for name in names:
-        title = context.title(name)
+        title = context.get_title(name)
         yield name, title
-        for e in context.experiments:
-            if e.assumption and e.base == name and (waiting or context.status(e.experiment).run):
-                choice = context.paper.assumptions[e.assumption].alternatives[e.alternative]
-                yield e.experiment, f"{title} ({settings(context.paper, choice.settings)})"
+        for experiment in context.experiments:
+            if (
+                experiment.assumption
+                and experiment.base == name
+                and (include_untrained or context.get_status(experiment.experiment).run)
+            ):
+                alternative = context.paper.assumptions[experiment.assumption].alternatives[experiment.alternative]
+                yield experiment.experiment, f"{title} ({describe_settings(context.paper, alternative.settings)})"

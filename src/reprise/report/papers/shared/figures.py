@@ -1,4 +1,4 @@
-"""Language models, and whatever else is measured while it is trained: a metric over epochs or steps."""
+"""Draw language models, and whatever else is measured during training: a metric over epochs or steps."""
 
 from collections.abc import Mapping
 from itertools import cycle
@@ -11,72 +11,82 @@ from matplotlib.figure import Figure
 from reprise.errors import require_known
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
-from reprise.report.parts.names import name_of
-from reprise.report.parts.rounding import unit_symbol
-from reprise.report.parts.style import LOOKS, not_all
+from reprise.report.parts.names import name_metric
+from reprise.report.parts.rounding import format_unit
+from reprise.report.parts.style import LINE_STYLES, list_incomplete_replicas
 from reprise.units import perplexity
 
-_DRAWN = {"markersize": 3, "linewidth": 1.3}
-_PAPER = {"linewidth": 0.8, "linestyle": (0, (6, 3)), "zorder": 1}
-_LOGGED = {"perplexity": "cross_entropy"}
-"""Metric -> the one on the curves that it is worked out from."""
+_LINE = {"markersize": 3, "linewidth": 1.3}
+_PAPER_LINE = {"linewidth": 0.8, "linestyle": (0, (6, 3)), "zorder": 1}
+_CURVE_METRICS = {"perplexity": "cross_entropy"}
+"""By metric, the metric of the curves that it is computed from."""
 
 
 def curves(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
-    """Draw a line a cited experiment: the mean over the replicas that finished, in the band of its 95 % interval.
+    """Plot a line per cited experiment: the mean over its finished replicas, in the band of its 95 % interval.
 
-    It goes as far as all replicas do. One that diverged is a line of its own.
+    The line ends with the shortest replica. A diverged replica has a line of its own. The paper's number is a dashed
+    line in the colour of its experiment, if trained on the paper's text.
 
-    Options: `metric` (a curve's, or "perplexity", worked out from a cross-entropy in nats/token) and `split`. The
-    paper's number for both is a dashed line in the colour of its experiment, where that reads the paper's text.
+    Options: `metric` (that of a curve, or "perplexity", computed from a cross-entropy in nats/token) and `split`.
     """
     metric, split = options["metric"], options["split"]
-    names = context.cited_by(figure_id)
-    unit, x = _unit_and_axis(context, figure_id, names, metric, split)
-    figure, axes = style.panels(3.4)
-    for look, name in zip(cycle(LOOKS), names, strict=False):
-        _draw(axes, context, name, metric, split, {**look, **_DRAWN})
-    style.count_ticks(axes.xaxis)
-    axes.set(xlabel=x, ylabel=name_of(metric, split) + (f" ({unit})" if unit else ""))
-    style.legend(figure, axes.get_legend_handles_labels()[0], ncols=3)
+    names = context.list_cited_experiments(figure_id)
+    unit, axis = _find_unit_and_axis(context, figure_id, names, metric, split)
+    figure, axes = style.make_panels(3.4)
+    for line_style, name in zip(cycle(LINE_STYLES), names, strict=False):
+        _plot_experiment(axes, context, name, metric, split, {**line_style, **_LINE})
+    style.set_integer_ticks(axes.xaxis)
+    axes.set(xlabel=axis, ylabel=name_metric(metric, split) + (f" ({unit})" if unit else ""))
+    style.add_legend(figure, axes.get_legend_handles_labels()[0], ncols=3)
     return figure
 
 
-def _draw(axes: Axes, context: Context, name: str, metric: str, split: str, look: Mapping[str, Any]) -> None:
-    points = _points(context, name, metric, split).dropna()
-    style.course(axes, points, {**look, "label": f"{context.title(name)}{_note(context, name)}"})
-    for _, diverged in _points(context, name, metric, split, "diverged").items():
-        axes.plot(diverged.dropna(), **{**style.DIVERGED, "color": look["color"]})
-    paper = context.reported(name, metric, split)
+def _plot_experiment(
+    axes: Axes, context: Context, name: str, metric: str, split: str, line_style: Mapping[str, Any]
+) -> None:
+    """Plot the curves of one experiment, and the paper's number."""
+    points = _get_points(context, name, metric, split).dropna()
+    style.plot_mean_curve(
+        axes, points, {**line_style, "label": f"{context.get_title(name)}{_write_status_note(context, name)}"}
+    )
+    for _, diverged in _get_points(context, name, metric, split, "diverged").items():
+        axes.plot(diverged.dropna(), **{**style.DIVERGED, "color": line_style["color"]})
+    paper = context.get_reported(name, metric, split)
     # A number in another unit, or of another text, would be a line at a wrong height.
-    if paper and paper.value is not None and not paper.unit and not context.replaced_dataset(name):
-        axes.axhline(paper.value, **_PAPER, color=look["color"], label=f"{context.title(name)}, paper")
+    if paper and paper.value is not None and not paper.unit and not context.find_replaced_dataset(name):
+        axes.axhline(paper.value, **_PAPER_LINE, color=line_style["color"], label=f"{context.get_title(name)}, paper")
 
 
-def _points(context: Context, name: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
-    points = context.points(name, _LOGGED.get(metric, metric), split, status)
-    return points.map(perplexity, na_action="ignore") if metric in _LOGGED else points
+def _get_points(context: Context, name: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
+    """Return the curves of an experiment, as perplexities where these are asked for."""
+    points = context.get_curve_points(name, _CURVE_METRICS.get(metric, metric), split, status)
+    return points.map(perplexity, na_action="ignore") if metric in _CURVE_METRICS else points
 
 
-def _note(context: Context, name: str) -> str:
-    status = context.status(name)
-    words = not_all(status) if status.run else [status.absence]
-    words += ["other corpus"] if status.run and context.replaced_dataset(name) else []
-    return "".join(f" ({text})" for text in words)
+def _write_status_note(context: Context, name: str) -> str:
+    """Write what limits an experiment: " (2 of 3 run)", " (other corpus)"; "" if nothing does."""
+    status = context.get_status(name)
+    notes = list_incomplete_replicas(status) if status.run else [status.absence]
+    notes += ["other corpus"] if status.run and context.find_replaced_dataset(name) else []
+    return "".join(f" ({text})" for text in notes)
 
 
-def _unit_and_axis(context: Context, figure_id: str, names: list[str], metric: str, split: str) -> tuple[str, str]:
-    """Return the unit of what is drawn, "" where the metric's name says it, and what it is drawn over.
+def _find_unit_and_axis(context: Context, figure_id: str, names: list[str], metric: str, split: str) -> tuple[str, str]:
+    """Return the unit of a metric, "" if its name says it, and the axis of its curves.
 
-    Errors: `UserError` where no curve of the experiments has it.
+    Raises:
+        UserError: No curve of the experiments has the metric and split.
     """
-    bases = set(names)
-    runs = (run for run in context.runs if run.partition("@")[0] in bases)
-    curves = [curve for run in runs for _, curve in context.curves(run)]
+    experiments = set(names)
+    runs = (run for run in context.runs if run.partition("@")[0] in experiments)
+    curves = [curve for run in runs for _, curve in context.iterate_curves(run)]
     for option, value in (("metric", metric), ("split", split)):
-        known = {getattr(curve, option) for curve in curves}
+        known_values = {getattr(curve, option) for curve in curves}
         if option == "metric" and ("cross_entropy", "nats/token") in {(curve.metric, curve.unit) for curve in curves}:
-            known.add("perplexity")
-        require_known(value, known, context.option_key(figure_id, option), f"{option} of these experiments' curves")
-        curves = [curve for curve in curves if getattr(curve, option) == _LOGGED.get(value, value)]
-    return ("" if metric in _LOGGED else unit_symbol(curves[0].unit).strip()), curves[0].axis
+            known_values.add("perplexity")
+        require_known(
+            value, known_values, context.name_option(figure_id, option), f"{option} of these experiments' curves"
+        )
+        curves = [curve for curve in curves if getattr(curve, option) == _CURVE_METRICS.get(value, value)]
+    return ("" if metric in _CURVE_METRICS else format_unit(curves[0].unit).strip()), curves[0].axis

@@ -1,4 +1,4 @@
-"""Tables that any paper may have: its claims, checks, arithmetic, errata, assumptions, and perplexities of models."""
+"""Make the tables that any paper may have: claims, checks, arithmetic, errata, assumptions, and perplexities."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,27 +17,43 @@ from reprise.evidence.losses import losses_by_count
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.resolved import FULL
 from reprise.report.papers.shared import cells
-from reprise.report.papers.shared.cells import Row, picked, text, values
-from reprise.report.parts import rounding, verdicts, words
+from reprise.report.papers.shared.cells import Row, make_mean_values, make_text_column, pick_attributes
+from reprise.report.parts import rounding, verdicts, wording
 from reprise.report.parts.context import Context
-from reprise.report.parts.names import band_words, name_of, plain
-from reprise.report.parts.rounding import NONE, even, fixed, integer, mean, plural, significant
-from reprise.report.parts.rows import ANSWER_WORDS, HEADS, MARKS, Cells, claim_cells, judged_cells, rows_of
-from reprise.report.parts.spreads import INTERVAL, Measured, measured, noted
+from reprise.report.parts.names import describe_count_band, humanize_metric, name_metric
+from reprise.report.parts.rounding import (
+    DASH,
+    compute_mean,
+    format_count,
+    format_estimate,
+    format_fixed,
+    format_integer,
+    format_significant,
+)
+from reprise.report.parts.rows import (
+    ANSWER_NAMES,
+    HEADERS,
+    MARKS,
+    Cells,
+    make_claim_cells,
+    make_comparison_rows,
+    make_setting_cells,
+)
 from reprise.report.parts.tables import Column, Table
-from reprise.report.parts.templates import note_lines
-from reprise.report.parts.verdicts import Outcome, outcomes
-from reprise.report.parts.words import sentence, settings
+from reprise.report.parts.templates import render_claim_notes
+from reprise.report.parts.uncertainty import INTERVAL, MeanEstimate, estimate_mean, write_interval_notes
+from reprise.report.parts.verdicts import AlternativeResult, list_alternative_results
+from reprise.report.parts.wording import add_full_stop, describe_settings
 from reprise.units import perplexity as to_perplexity
 
 
 def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Write a row a claim and, where there are several, a row a comparison below it; folded, what decides each claim.
+    """Make a row per claim and, if there are several, per comparison; what decides each claim is folded.
 
     Raises:
-        UserError: claims.json is missing, or does not know a claim.
+        UserError: claims.json is missing, or lacks a claim.
     """
-    rows, folded, missing = [], [], {}
+    rows, details, unjudged = [], [], {}
     for key, claim in context.paper.claims.items():
         if key not in context.claims:
             raise UserError(
@@ -45,446 +61,494 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
                 f"run `python -m reprise verify --tier {context.tier}`"
             )
         decision = context.claims[key]
-        row = claim_cells(key, claim.label, decision)
-        folded.append((f"{key}: {row.answer}", _in_full(context, claim, decision)))
+        row = make_claim_cells(key, claim.label, decision)
+        details.append((f"{key}: {row.answer}", _list_details(context, claim, decision)))
         if decision.answer not in JUDGED:
-            missing.setdefault(row.answer, []).append(key)
+            unjudged.setdefault(row.answer, []).append(key)
             continue
         common = {"key": key, "evidence": decision.evidence}
         rows.append(common | {"number": 0} | asdict(row))
         for name, other in decision.co_primary.items():
-            under = judged_cells(f"· {verdicts.setting_words(context.paper, name)}", other)
-            rows.append(common | {"number": 0} | asdict(under))
-        parts = rows_of(decision) if len(decision.comparisons) > 1 else []
-        rows += [common | {"number": i} | asdict(part) | {"claim": "", "answer": ""} for i, part in enumerate(parts, 1)]
-    notes = [f"{answer.capitalize()}: {', '.join(keys)}." for answer, keys in missing.items()]
-    if context.tier == FULL and NOT_RUN in missing:
+            alternative_row = make_setting_cells(f"· {verdicts.name_alternative(context.paper, name)}", other)
+            rows.append(common | {"number": 0} | asdict(alternative_row))
+        comparisons = make_comparison_rows(decision) if len(decision.comparisons) > 1 else []
+        rows += [
+            common | {"number": i} | asdict(comparison) | {"claim": "", "answer": ""}
+            for i, comparison in enumerate(comparisons, 1)
+        ]
+    notes = [f"{answer.capitalize()}: {', '.join(keys)}." for answer, keys in unjudged.items()]
+    if context.tier == FULL and NOT_RUN in unjudged:
         notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
     notes += [f"{mark}: {meaning}" for mark, meaning in MARKS.items() if rows]
-    if nearest := readings.distances(context.paper, context.runs)[1:]:
-        table = [readings.HEAD, ["--"] * len(readings.HEAD), *readings.lines(nearest)]
-        text_of = "\n".join(f"| {' | '.join(line)} |" for line in table)
-        folded.append(("Settings by their distance from the paper's numbers", [text_of]))
-    columns = [Column(HEADS[0], lambda row: row["claim"], words=True)]
+    if distances := readings.distances(context.paper, context.runs)[1:]:
+        distance_rows = [readings.HEAD, ["--"] * len(readings.HEAD), *readings.lines(distances)]
+        distance_text = "\n".join(f"| {' | '.join(line)} |" for line in distance_rows)
+        details.append(("Settings by their distance from the paper's numbers", [distance_text]))
+    columns = [Column(HEADERS[0], lambda row: row["claim"], is_text=True)]
     columns += [
-        text(head, key) for head, key in zip(HEADS[1:], ("compared", "paper", "ours", "n", "answer"), strict=True)
+        make_text_column(head, key)
+        for head, key in zip(HEADERS[1:], ("compared", "paper", "ours", "n", "answer"), strict=True)
     ]
-    columns.append(text("Size", "size"))
+    columns.append(make_text_column("Size", "size"))
     keys = ["key", "evidence", "number", *(field.name for field in fields(Cells))]
-    return Table(columns, pd.DataFrame(rows, columns=keys), notes, folded=folded)
+    return Table(columns, pd.DataFrame(rows, columns=keys), notes, details=details)
 
 
-def _in_full(context: Context, claim: Claim, decision: Decision) -> list[str]:
-    """Write what stands folded under the table: the paper's words, what we test, notes, and what decides the claim."""
-    lines = [claim.source, f"Tested: {sentence(claim.tested)}", *note_lines(decision)]
-    full = context.in_full.get(decision.claim)
-    if full and full.answer in JUDGED and full.answer != decision.answer:
-        lines.append(f"{words.PROTOCOLS[FULL]}: {ANSWER_WORDS[full.answer]}.")
+def _list_details(context: Context, claim: Claim, decision: Decision) -> list[str]:
+    """List what is folded under the table: the paper's words, the test, notes, and what decides the claim."""
+    lines = [claim.source, f"Tested: {add_full_stop(claim.tested)}", *render_claim_notes(decision)]
+    full_tier_decision = context.full_tier_claims.get(decision.claim)
+    if full_tier_decision and full_tier_decision.answer in JUDGED and full_tier_decision.answer != decision.answer:
+        lines.append(f"{wording.PROTOCOLS[FULL]}: {ANSWER_NAMES[full_tier_decision.answer]}.")
     if decision.settings and decision.settings.of > 1:
         lines.append(f"Settings under which it holds: {decision.settings.holds} of {decision.settings.of}.")
-    return [*lines, *(f"{name}: {sentence(value)}" for name, value in verdicts.rule(claim, decision))]
+    return [
+        *lines,
+        *(f"{name}: {add_full_stop(value)}" for name, value in verdicts.list_decision_rules(claim, decision)),
+    ]
 
 
 def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a row a comparison: its largest error, the tolerance, whether it holds, and the claims that name it."""
+    """Make a row per comparison of a check: its largest error, the tolerance, whether it holds, and its claims."""
     rows, notes = [], []
-    for name in context.cited_by(table_id):
-        experiment, tolerance = context.entry(name), context.entry(name).check.tolerance
-        cited = [key for key, claim in context.paper.claims.items() if name in (*claim.checks, *claim.corrections)]
-        common = {"check": name, "title": experiment.title, "tolerance": tolerance, "claims": ", ".join(cited)}
+    for name in context.list_cited_experiments(table_id):
+        experiment, tolerance = context.get_entry(name), context.get_entry(name).check.tolerance
+        claims = [key for key, claim in context.paper.claims.items() if name in (*claim.checks, *claim.corrections)]
+        common = {"check": name, "title": experiment.title, "tolerance": tolerance, "claims": ", ".join(claims)}
         errors = [
             (replica, quantity, error)
-            for replica in context.replicas(name, "finished")
+            for replica in context.list_replicas(name, "finished")
             for quantity, error in sorted(replica.metrics.items())
             if quantity[0] == "max_error"
         ]
         for replica, quantity, error in errors:
-            counted = {"unit": replica.units[quantity], "n": replica.sizes[quantity]}
-            compared = {"comparison": quantity[1], "error": error, **counted}
-            rows.append(common | compared | {"held": error <= tolerance})
+            error_values = {"unit": replica.units[quantity], "n": replica.sizes[quantity]}
+            comparison = {"comparison": quantity[1], "error": error, **error_values}
+            rows.append(common | comparison | {"held": error <= tolerance})
         if not errors:
-            rows.append(common | {"comparison": context.status(name).absence})
+            rows.append(common | {"comparison": context.get_status(name).absence})
         if experiment.note:
             notes.append(f"{experiment.title}: {experiment.note.strip()}")
     columns = [
-        text("Check", "title"),
-        text("Comparison", "comparison"),
-        Column("Largest error", _error),
-        Column("Tolerance", lambda row: significant(row["tolerance"], 2)),
-        Column("Held", lambda row: cells.yes_or_no(row["held"]), words=True),
-        Column("Claims", lambda row: row["claims"] or NONE, words=True),
+        make_text_column("Check", "title"),
+        make_text_column("Comparison", "comparison"),
+        Column("Largest error", _format_error),
+        Column("Tolerance", lambda row: format_significant(row["tolerance"], 2)),
+        Column("Held", lambda row: cells.format_yes_no(row["held"]), is_text=True),
+        Column("Claims", lambda row: row["claims"] or DASH, is_text=True),
     ]
     keys = ["check", "title", "comparison", "error", "unit", "n", "tolerance", "held", "claims"]
     return Table(columns, pd.DataFrame(rows, columns=keys).astype({"held": "boolean"}), notes)
 
 
-def _error(row: Row) -> str:
+def _format_error(row: Row) -> str:
+    """Write an error with its unit."""
     if pd.isna(row["error"]):
-        return NONE
+        return DASH
     unit = "" if row["unit"] in {"relative", "1", "share"} else row["unit"]
-    return f"{significant(row['error'], 2)} {unit}".strip()
+    return f"{format_significant(row['error'], 2)} {unit}".strip()
 
 
 def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a row a printed number: its formula, its value, and whether the two agree. Those that do not come first."""
+    """Make a row per printed number: its formula, its value, and whether they agree. Disagreements come first."""
     rows = []
     for key, entry in context.paper.arithmetic.items():
-        stated = {"id": key, **picked(entry, "text", "place", "printed", "formula", "equals")}
-        stated["values"] = ", ".join(f"{name} = {_number(value)}" for name, value in entry.values.items())
-        rows.append(stated | picked(work_out(entry), "value", "other", "agreement", "off") | {"note": entry.note})
+        values = {"id": key, **pick_attributes(entry, "text", "place", "printed", "formula", "equals")}
+        values["values"] = ", ".join(f"{name} = {_format_value(value)}" for name, value in entry.values.items())
+        rows.append(
+            values | pick_attributes(work_out(entry), "value", "other", "agreement", "off") | {"note": entry.note}
+        )
     rows.sort(key=lambda row: row["agreement"] == AGREES)
     counts = Counter(row["agreement"] for row in rows).most_common()
-    notes = ["; ".join(f"{n} of {plural(len(rows), 'number')}: {answer}" for answer, n in counts) + "."]
+    notes = ["; ".join(f"{n} of {format_count(len(rows), 'number')}: {answer}" for answer, n in counts) + "."]
     notes += [f"{row['text'].removesuffix('.')}: {row['note'].strip()}" for row in rows if row["note"]]
     columns = [
-        text("Number", "text"),
-        text("Place", "place"),
+        make_text_column("Number", "text"),
+        make_text_column("Place", "place"),
         Column("Printed", lambda row: "the same" if pd.isna(row["printed"]) else row["printed"]),
-        Column("Formula", _formula, words=True),
-        Column("Value", _computed),
-        Column("Agreement", _agreement, words=True),
+        Column("Formula", _format_formula, is_text=True),
+        Column("Value", _format_computed),
+        Column("Agreement", _format_agreement, is_text=True),
     ]
     return Table(columns, pd.DataFrame(rows), notes)
 
 
 def errata(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a row a place of the paper that cannot be meant as it stands: what it says, and what is right."""
+    """Make a row per erratum of the paper: what it says, and what is right."""
     columns = [
-        text("Place", "place"),
-        text("The paper says", "says"),
-        text("What is right, or meant", "right"),
-        text("Known from", "source"),
+        make_text_column("Place", "place"),
+        make_text_column("The paper says", "says"),
+        make_text_column("What is right, or meant", "right"),
+        make_text_column("Known from", "source"),
     ]
     return Table(columns, pd.DataFrame(map(dict, context.paper.errata)))
 
 
-def _number(value: float) -> str:
-    return integer(value) if float(value).is_integer() else significant(value, 5)
+def _format_value(value: float) -> str:
+    """Write a number; a count in full."""
+    return format_integer(value) if float(value).is_integer() else format_significant(value, 5)
 
 
-def _computed(row: Row) -> str:
-    """Return the value; in per cent where the paper prints it so."""
+def _format_computed(row: Row) -> str:
+    """Write the computed value; in per cent if the paper prints it so."""
     if not pd.isna(row["other"]):
-        return " and ".join(_number(value) for value in (row["value"], row["other"]))
+        return " and ".join(_format_value(value) for value in (row["value"], row["other"]))
     if pd.notna(row["printed"]) and row["printed"].endswith("%"):
-        return f"{_number(round(100 * row['value'], 9))} %"
-    return _number(row["value"])
+        return f"{_format_value(round(100 * row['value'], 9))} %"
+    return _format_value(row["value"])
 
 
-def _agreement(row: Row) -> str:
+def _format_agreement(row: Row) -> str:
+    """Write whether printed and computed numbers agree, and by how much they differ."""
     if row["agreement"] not in {DIFFERS, NOT_EQUAL}:
         return row["agreement"]
-    than = "what is printed" if pd.isna(row["other"]) else "the second"
-    more = "more" if row["off"] > 0 else "less"
-    return f"{row['agreement']} ({fixed(100 * abs(row['off']), 2)}\u00a0% {more} than {than})"
+    reference = "what is printed" if pd.isna(row["other"]) else "the second"
+    direction = "more" if row["off"] > 0 else "less"
+    return f"{row['agreement']} ({format_fixed(100 * abs(row['off']), 2)}\u00a0% {direction} than {reference})"
 
 
-def _formula(row: Row) -> str:
-    both = row["formula"] if pd.isna(row["equals"]) else f"{row['formula']} and {row['equals']}"
-    return f"{both}; {row['values']}" if row["values"] else both
+def _format_formula(row: Row) -> str:
+    """Write the formula, or both if two are compared, and the values in them."""
+    formula = row["formula"] if pd.isna(row["equals"]) else f"{row['formula']} and {row['equals']}"
+    return f"{formula}; {row['values']}" if row["values"] else formula
 
 
 def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a row an assumption, alternative and experiment that it was run on: our number under both.
+    """Make a row per assumption, alternative and experiment: our number as chosen and under the alternative.
 
     The claims' answers under both stand beside them, whether they change or not.
 
-    Option `numbers`: "<metric> <split>", separated by commas; of an experiment the first that it has.
+    Option `numbers`: "<metric> <split>", separated by commas; each experiment shows the first that it has.
     """
-    given, where = options["numbers"], context.option_key(table_id, "numbers")
-    numbers = [tuple(pair.split()) for pair in given.split(",")]
+    option, option_name = options["numbers"], context.name_option(table_id, "numbers")
+    numbers = [tuple(pair.split()) for pair in option.split(",")]
     if any(len(pair) != 2 for pair in numbers):
-        raise UserError(f"{where}: '{given}' is no list of a metric and its split; write 'perplexity test'")
-    _refuse_unknown(context, where, numbers)
-    by_suffix = {o.suffix: o for o in outcomes(context)}
-    rows = [row for key in context.paper.assumptions for row in _rows(context, key, by_suffix, numbers)]
-    frame = pd.DataFrame(rows, columns=_ASSUMPTIONS_KEYS).astype({"n": "Int64", "chosen_n": "Int64"})
+        raise UserError(f"{option_name}: '{option}' is no list of a metric and its split; write 'perplexity test'")
+    _require_known_metrics(context, option_name, numbers)
+    results = {result.suffix: result for result in list_alternative_results(context)}
+    rows = [row for key in context.paper.assumptions for row in _make_assumption_rows(context, key, results, numbers)]
+    frame = pd.DataFrame(rows, columns=_ASSUMPTION_KEYS).astype({"n": "Int64", "chosen_n": "Int64"})
     frame["first"] = ~frame.assumption.duplicated()
     frame["claims"] = frame.claims.mask(frame.duplicated(["assumption", "alternative"]), "")
-    several = frame.loc[frame.metric.notna(), ["metric", "split"]].drop_duplicates()
-    columns = [column for column in _ASSUMPTIONS_COLUMNS if column is not _MEASURED or len(several) > 1]
-    run = sum(bool(o.status.run) if o.trains else bool(o.judged) for o in by_suffix.values())
-    changed = [suffix for suffix, outcome in by_suffix.items() if outcome.turned]
-    notes = [f"Alternatives with runs: {run} of {len(by_suffix)}; some claim changes under {len(changed)} of them."]
-    notes = notes if by_suffix else []
+    metrics = frame.loc[frame.metric.notna(), ["metric", "split"]].drop_duplicates()
+    columns = [column for column in _ASSUMPTION_COLUMNS if column is not _METRIC_COLUMN or len(metrics) > 1]
+    run_count = sum(
+        bool(result.status.run) if result.has_variants else bool(result.judged_claims) for result in results.values()
+    )
+    changed = [suffix for suffix, result in results.items() if result.changed_claims]
+    notes = [f"Alternatives with runs: {run_count} of {len(results)}; some claim changes under {len(changed)} of them."]
+    notes = notes if results else []
     if frame.difference_in_deviations.notna().any():
         runs = context.runs
-        one = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
-        notes.append(f"Differences in brackets are in SDs of one {one}.")
-    notes += _finished_alone(context, frame)
-    notes += noted(context, frame.experiment.dropna(), frame, shares=(frame.unit == "share").any())
-    entries = [entry for outcome in by_suffix.values() for entry in outcome.claims.values()]
-    judged = filter(verdicts.was_judged, entries)
-    if any(verdicts.is_looked_at(entry) and verdicts.part_of(entry) for entry in judged):
+        unit = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
+        notes.append(f"Differences in brackets are in SDs of one {unit}.")
+    notes += _write_finished_note(context, frame)
+    notes += write_interval_notes(context, frame.experiment.dropna(), frame, has_shares=(frame.unit == "share").any())
+    entries = [entry for result in results.values() for entry in result.claims.values()]
+    judged = filter(verdicts.is_judged, entries)
+    if any(verdicts.has_comparisons(entry) and verdicts.format_coverage(entry) for entry in judged):
         notes.append("(2 of 4 comparisons): the others were not run under the alternative.")
-    if any(map(verdicts.was_judged, entries)):
+    if any(map(verdicts.is_judged, entries)):
         notes.append(
             "A claim changes where the alternative puts it on the other side, or decides it where our choice does not."
         )
-    if not all(map(verdicts.is_looked_at, entries)):
+    if not all(map(verdicts.has_comparisons, entries)):
         notes.append("Not looked at: the claim's experiments are not trained under the alternative.")
     notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
     return Table(columns, frame, notes)
 
 
-def _finished_alone(context: Context, frame: pd.DataFrame) -> list[str]:
-    """Write "Means are over the replicas that finished: LSTM, T = 500: 2 of 10, 3 of 10 under weight-law=corrected"."""
+def _write_finished_note(context: Context, frame: pd.DataFrame) -> list[str]:
+    """Write "Means are over the replicas that finished: LSTM: 2 of 10, 3 of 10 under weight-law=corrected"."""
     counts = []
     for row in frame[frame.experiment.notna()].itertuples():
         suffix = f"{row.assumption}={row.alternative}"
-        both = [context.status(run) for run in (row.experiment, f"{row.experiment}@{suffix}")]
-        if any(one.finished and one.diverged for one in both):
-            chosen, other = (f"{one.finished} of {one.run}" for one in both)
+        statuses = [context.get_status(run) for run in (row.experiment, f"{row.experiment}@{suffix}")]
+        if any(status.finished and status.diverged for status in statuses):
+            chosen, other = (f"{status.finished} of {status.run}" for status in statuses)
             counts.append(f"{row.experiment_title}: {chosen}, {other} under {suffix}")
     return [f"Means are over the replicas that finished: {'; '.join(counts)}."] if counts else []
 
 
-def _refuse_unknown(context: Context, where: str, numbers: list[tuple[str, str]]) -> None:
-    """Refuse a number that no record, claim or printed number has, where a finished run has none of them all."""
-    stated = {term.quantity for claim in context.paper.claims.values() for term in list_terms(claim)}
-    stated |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
-    unknown = [" ".join(pair) for pair in numbers if pair not in context.units.keys() | stated]
+def _require_known_metrics(context: Context, option_name: str, metrics: list[tuple[str, str]]) -> None:
+    """Refuse a metric that no record, claim or printed number has, if a finished run has none of them."""
+    known_metrics = {term.quantity for claim in context.paper.claims.values() for term in list_terms(claim)}
+    known_metrics |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
+    unknown = [" ".join(pair) for pair in metrics if pair not in context.units.keys() | known_metrics]
     runs = {run for name, base, _ in context.paper.variants() for run in (name, base)}
-    finished = [run for run in runs if context.status(run).finished]
-    if unknown and not all(any(len(context.values(run, *q)) for q in numbers) for run in finished):
-        raise UserError(f"{where}: no record has '{unknown[0]}'; {known(unknown[0], map(' '.join, context.units))}")
+    finished = [run for run in runs if context.get_status(run).finished]
+    if unknown and not all(any(len(context.get_values(run, *q)) for q in metrics) for run in finished):
+        raise UserError(
+            f"{option_name}: no record has '{unknown[0]}'; {known(unknown[0], map(' '.join, context.units))}"
+        )
 
 
-def _rows(
-    context: Context, key: str, by_suffix: Mapping[str, Outcome], numbers: list[tuple[str, str]]
+def _make_assumption_rows(
+    context: Context, key: str, results: Mapping[str, AlternativeResult], metrics: list[tuple[str, str]]
 ) -> Iterator[dict[str, Any]]:
+    """Yield the rows of an assumption."""
     entry = context.paper.assumptions[key]
-    common = {"assumption": key, **picked(entry, "title", "choice", "source", "unrun")}
+    common = {"assumption": key, **pick_attributes(entry, "title", "choice", "source", "unrun")}
     if not entry.alternatives:
         yield common
     for alternative, choice in entry.alternatives.items():
-        outcome, before = by_suffix[f"{key}={alternative}"], ""
-        under = common | {"alternative": alternative, "state": outcome.state}
-        under["claims"] = verdicts.turns(outcome.claims.items()) or None
+        result, previous = results[f"{key}={alternative}"], ""
+        alternative_row = common | {"alternative": alternative, "state": result.state}
+        alternative_row["claims"] = verdicts.summarise_changes(result.claims.items()) or None
         if choice.metrics:
             replaced = "; ".join(
-                f"{plain(other)} in place of {plain(metric)}" for metric, other in choice.metrics.items()
+                f"{humanize_metric(other)} in place of {humanize_metric(metric)}"
+                for metric, other in choice.metrics.items()
             )
-            yield under | {"absence": "the same records", "settings": replaced}
+            yield alternative_row | {"absence": "the same records", "settings": replaced}
         for name in choice.experiments:
-            changed = settings(context.paper, choice.changes(name))
-            compared = _compared(context, name, outcome.suffix, numbers)
-            yield under | compared | {"settings": changed, "again": changed == before}
-            before = changed
+            description = describe_settings(context.paper, choice.changes(name))
+            comparison = _compare_variant(context, name, result.suffix, metrics)
+            yield alternative_row | comparison | {"settings": description, "again": description == previous}
+            previous = description
 
 
-def _compared(context: Context, name: str, suffix: str, numbers: list[tuple[str, str]]) -> dict[str, Any]:
+def _compare_variant(context: Context, name: str, suffix: str, metrics: list[tuple[str, str]]) -> dict[str, Any]:
+    """Compare an experiment with its variant, by the first metric that either has."""
     variant = f"{name}@{suffix}"
-    measured_quantities = (q for q in numbers if len(context.values(name, *q)) or len(context.values(variant, *q)))
-    quantity = next(measured_quantities, None)
+    measured_metrics = (q for q in metrics if len(context.get_values(name, *q)) or len(context.get_values(variant, *q)))
+    measured_metric = next(measured_metrics, None)
     # Which of several numbers it will have is not known before there is one.
-    metric, split = quantity or (numbers[0] if len(numbers) == 1 else (None, None))
-    chosen, other = (measured(context, run, *(quantity or numbers[0])) for run in (name, variant))
-    difference, in_deviations = _above(context, (variant, other), (name, chosen), quantity or numbers[0])
-    row = {"experiment": name, "experiment_title": context.title(name), "metric": metric, "split": split}
-    row |= {**values(chosen, "chosen_mean"), "chosen_n": chosen.n, **values(other), "n": other.n}
-    row |= picked(context.status(variant), "diverged", "run", "absence")
-    row |= {"difference": difference, "difference_in_deviations": in_deviations}
-    return row | {"unit": context.unit(*quantity) if quantity else None}
+    metric, split = measured_metric or (metrics[0] if len(metrics) == 1 else (None, None))
+    chosen, other = (estimate_mean(context, run, *(measured_metric or metrics[0])) for run in (name, variant))
+    difference, difference_in_sds = _compute_difference(
+        context, (variant, other), (name, chosen), measured_metric or metrics[0]
+    )
+    row = {"experiment": name, "experiment_title": context.get_title(name), "metric": metric, "split": split}
+    row |= {**make_mean_values(chosen, "chosen_mean"), "chosen_n": chosen.n, **make_mean_values(other), "n": other.n}
+    row |= pick_attributes(context.get_status(variant), "diverged", "run", "absence")
+    row |= {"difference": difference, "difference_in_deviations": difference_in_sds}
+    return row | {"unit": context.get_unit(*measured_metric) if measured_metric else None}
 
 
-def _above(
-    context: Context, variant: tuple[str, Measured], chosen: tuple[str, Measured], quantity: tuple[str, str]
+def _compute_difference(
+    context: Context, variant: tuple[str, MeanEstimate], chosen: tuple[str, MeanEstimate], quantity: tuple[str, str]
 ) -> tuple[float | None, float | None]:
-    """Return by how much the mean under the alternative is above that as chosen, and that in SDs.
+    """Return the variant's mean minus the mean as chosen, and the same in SDs of one replica.
 
-    Of folds, it is the difference on those that both have.
+    Folds are compared on those that both have.
     """
-    (variant_name, other), (name, own) = variant, chosen
-    if any(replica.fold is not None for replica in context.replicas(name)):
-        of_variant, of_chosen = (context.by_fold(run, *quantity) for run in (variant_name, name))
-        difference = mean((of_variant - of_chosen).dropna())
-        return difference, difference / own.deviation if difference is not None and own.deviation else None
-    difference = None if other.mean is None or own.mean is None else other.mean - own.mean
-    gap = own.gap_in_deviations(other.mean)
+    (variant_name, variant_mean), (name, chosen_mean) = variant, chosen
+    if any(replica.fold is not None for replica in context.list_replicas(name)):
+        variant_values, chosen_values = (context.get_values_by_replica(run, *quantity) for run in (variant_name, name))
+        difference = compute_mean((variant_values - chosen_values).dropna())
+        return (
+            difference,
+            difference / chosen_mean.replica_sd if difference is not None and chosen_mean.replica_sd else None,
+        )
+    difference = None if variant_mean.mean is None or chosen_mean.mean is None else variant_mean.mean - chosen_mean.mean
+    gap = chosen_mean.compute_gap_in_sds(variant_mean.mean)
     return difference, None if gap is None else -gap
 
 
-def _spread(row: Row, key: str) -> str:
-    low, high, least = row[f"{key}low"], row[f"{key}high"], rounding.least_of(row["metric"])
-    return even(row[f"{key}mean"], low, high, share=row["unit"] == "share", least=least)
+def _format_mean(row: Row, key: str) -> str:
+    """Write a mean of a row with its interval."""
+    low, high, lower_bound = row[f"{key}low"], row[f"{key}high"], rounding.find_lower_bound(row["metric"])
+    return format_estimate(row[f"{key}mean"], low, high, is_share=row["unit"] == "share", lower_bound=lower_bound)
 
 
-def _instead(row: Row) -> str:
+def _format_variant_mean(row: Row) -> str:
+    """Write the mean under the alternative, or why there is none."""
     if pd.isna(row["absence"]):
-        return NONE
+        return DASH
     if pd.isna(row["run"]) or not row["run"]:
         return row["absence"]
     if pd.isna(row["mean"]):
         return "diverged" if row["run"] == row["diverged"] else "no such number"
-    return _spread(row, "")
+    return _format_mean(row, "")
 
 
-def _difference(row: Row) -> str:
-    value, in_deviations = row["difference"], row["difference_in_deviations"]
+def _format_difference(row: Row) -> str:
+    """Write the difference, and in brackets the same in SDs."""
+    value, in_sds = row["difference"], row["difference_in_deviations"]
     if pd.isna(value):
-        return NONE
-    whole = float(value).is_integer() and abs(value) >= 10
-    shown = f"{'+' if value > 0 else ''}{integer(value) if whole else significant(value, 3)}"
-    if pd.isna(in_deviations):
-        return shown
-    return f"{shown} ({fixed(in_deviations, 1) if abs(in_deviations) < 1000 else significant(in_deviations)})"
+        return DASH
+    is_count = float(value).is_integer() and abs(value) >= 10
+    text = f"{'+' if value > 0 else ''}{format_integer(value) if is_count else format_significant(value, 3)}"
+    if pd.isna(in_sds):
+        return text
+    return f"{text} ({format_fixed(in_sds, 1) if abs(in_sds) < 1000 else format_significant(in_sds)})"
 
 
-def _choice(row: Row) -> str:
+def _format_choice(row: Row) -> str:
+    """Write our choice and its source, in the assumption's first row."""
     return f"{row['choice']} (source: {row['source']})" if row["first"] else ""
 
 
-def _alternative(row: Row) -> str:
+def _format_alternative(row: Row) -> str:
+    """Write the name and settings of an alternative, or why none is run."""
     if pd.isna(row["alternative"]):
         return "none is run" if pd.isna(row["unrun"]) else f"none is run: {row['unrun']}"
     return "" if row["again"] is True else f"{row['alternative']}: {row['settings']}"
 
 
-_ASSUMPTIONS_KEYS = [
+_ASSUMPTION_KEYS = [
     *("assumption", "title", "choice", "source", "unrun", "alternative", "settings", "state"),
     *("experiment", "experiment_title", "metric", "split", "unit"),
     *("chosen_mean", "chosen_std", "chosen_log_std", "chosen_low", "chosen_high", "chosen_n"),
     *("mean", "std", "log_std", "low", "high", "n"),
     *("diverged", "run", "absence", "difference", "difference_in_deviations", "claims", "first", "again"),
 ]
-_MEASURED = Column(
+_METRIC_COLUMN = Column(
     "Measured",
-    lambda row: NONE if pd.isna(row["metric"]) else name_of(row["metric"], row["split"]),
-    words=True,
+    lambda row: DASH if pd.isna(row["metric"]) else name_metric(row["metric"], row["split"]),
+    is_text=True,
 )
-_ASSUMPTIONS_COLUMNS = [
-    Column("Assumption", lambda row: f"{row['title']} ({row['assumption']})" if row["first"] else "", words=True),
-    Column("Our choice", _choice, words=True),
-    Column("Alternative", _alternative, words=True),
-    text("Claims: as chosen → under it", "claims"),
-    text("Run on", "experiment_title"),
-    _MEASURED,
-    Column(f"As chosen ({INTERVAL})", lambda row: _spread(row, "chosen_")),
-    Column(f"Under the alternative ({INTERVAL})", _instead),
-    Column("Difference (in SDs)", _difference),
+_ASSUMPTION_COLUMNS = [
+    Column("Assumption", lambda row: f"{row['title']} ({row['assumption']})" if row["first"] else "", is_text=True),
+    Column("Our choice", _format_choice, is_text=True),
+    Column("Alternative", _format_alternative, is_text=True),
+    make_text_column("Claims: as chosen → under it", "claims"),
+    make_text_column("Run on", "experiment_title"),
+    _METRIC_COLUMN,
+    Column(f"As chosen ({INTERVAL})", lambda row: _format_mean(row, "chosen_")),
+    Column(f"Under the alternative ({INTERVAL})", _format_variant_mean),
+    Column("Difference (in SDs)", _format_difference),
 ]
 
 
-_SETBACK = 1.5
-"""A validation perplexity of so many times an earlier one is no noise."""
+_UNSTABLE_RATIO = 1.5
+"""A validation perplexity above so many times an earlier one counts as unstable."""
 
 
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a row an experiment: the paper's test perplexity, ours ± its interval, and the gap, absolute and in SDs.
+    """Make a row per experiment: the paper's test perplexity, ours with its interval, and the gap, also in SDs.
 
-    Both rest on the deviation of one replica that verdicts take (`parts.spreads`). An experiment that this tier trains
-    on another corpus is not set beside the paper's number.
+    The SD is that of one replica, as in verdicts (`parts.uncertainty`). An experiment trained on another corpus is not
+    compared with the paper's number.
     """
-    names = context.cited_by(table_id)
-    rows = pd.DataFrame([_model_row(context, name) for name in names]).astype({"parameters": "Int64"})
-    known = {name for name in names if context.printed(name, "perplexity", "test") is not None}
+    names = context.list_cited_experiments(table_id)
+    rows = pd.DataFrame([_make_model_row(context, name) for name in names]).astype({"parameters": "Int64"})
+    printed_names = {name for name in names if context.get_printed(name, "perplexity", "test") is not None}
 
-    def paper(row: Row) -> str:
+    def format_paper(row: Row) -> str:
         if not row["paper_ran"]:
             return "not run by the paper"
-        return "other corpus" if row["replaced"] and row["experiment"] in known else fixed(row["paper"], 1)
+        return (
+            "other corpus" if row["replaced"] and row["experiment"] in printed_names else format_fixed(row["paper"], 1)
+        )
 
     columns = [
-        cells.MODEL,
-        *([text("Corpus", "corpus")] if rows.corpus.nunique() > 1 else []),
-        cells.PARAMETERS,
-        Column("Test perplexity: paper", paper),
-        cells.ours(f"Test perplexity: ours ({INTERVAL})", "mean", 2, least=1.0),
-        cells.REPLICAS,
-        cells.number("Gap", "gap", 2),
-        cells.number("Gap in SDs", "gap_in_std", 1),
-        cells.interval(f"Validation ({INTERVAL})", "valid_mean", 2, least=1.0),
-        *([cells.number("Least possible", "floor", 2)] if rows.floor.notna().any() else []),
+        cells.MODEL_COLUMN,
+        *([make_text_column("Corpus", "corpus")] if rows.corpus.nunique() > 1 else []),
+        cells.PARAMETERS_COLUMN,
+        Column("Test perplexity: paper", format_paper),
+        cells.make_result_column(f"Test perplexity: ours ({INTERVAL})", "mean", 2, lower_bound=1.0),
+        cells.REPLICAS_COLUMN,
+        cells.make_number_column("Gap", "gap", 2),
+        cells.make_number_column("Gap in SDs", "gap_in_std", 1),
+        cells.make_interval_column(f"Validation ({INTERVAL})", "valid_mean", 2, lower_bound=1.0),
+        *([cells.make_number_column("Least possible", "floor", 2)] if rows.floor.notna().any() else []),
     ]
-    notes = words.reductions(context, [name for name in names if not context.replaced_dataset(name)])
-    notes += words.corpora(context, names)
-    notes += noted(context, names, rows, gaps=rows.gap.notna().any())
-    notes += [note for name in names for note in _setbacks(context, name)]
-    return verdicts.add_claims(context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *"))
+    notes = wording.write_reduction_notes(context, [name for name in names if not context.find_replaced_dataset(name)])
+    notes += wording.write_corpus_notes(context, names)
+    notes += write_interval_notes(context, names, rows, has_gaps=rows.gap.notna().any())
+    notes += [note for name in names for note in _write_instability_notes(context, name)]
+    return verdicts.add_claims_column(
+        context, Table(columns, rows, notes), lambda row: ("perplexity *", "cross_entropy *")
+    )
 
 
-def _model_row(context: Context, name: str) -> dict[str, Any]:
-    status, replaced = context.status(name), context.replaced_dataset(name)
-    measurement = measured(context, name, "perplexity", "test")
-    given, number = context.reported(name, "perplexity", "test"), context.printed(name, "perplexity", "test")
+def _make_model_row(context: Context, name: str) -> dict[str, Any]:
+    """Return the raw values of an experiment."""
+    status, replaced = context.get_status(name), context.find_replaced_dataset(name)
+    estimate = estimate_mean(context, name, "perplexity", "test")
+    reported, number = context.get_reported(name, "perplexity", "test"), context.get_printed(name, "perplexity", "test")
     # The number stands in the paper's column only where it is about the same text.
     paper = None if replaced else number
-    size = cells.parameters(context, name)
-    entropy_rate = mean(context.values(name, "source_entropy", "test")) if replaced else None
+    parameter_count = cells.find_parameter_count(context, name)
+    entropy_rate = compute_mean(context.get_values(name, "source_entropy", "test")) if replaced else None
     return {
         "experiment": name,
-        "title": context.title(name),
-        "corpus": context.datasets[replaced or context.entry(name).data.dataset].title,
+        "title": context.get_title(name),
+        "corpus": context.datasets[replaced or context.get_entry(name).data.dataset].title,
         "replaced": replaced is not None,
-        "parameters": context.printed(name, "parameters", "model") if size is None else size,
+        "parameters": context.get_printed(name, "parameters", "model") if parameter_count is None else parameter_count,
         "paper": paper,
-        "paper_ran": not given or number is not None,
-        **values(measurement),
-        "n": measurement.n,
-        "gap": measurement.gap(paper),
-        "replica_log_std": measurement.deviation,
-        "freedom": measurement.df,
-        "gap_in_std": measurement.gap_in_deviations(paper),
-        **cells.all_values(context, name, {"valid_mean": ("perplexity", "valid")}),
+        "paper_ran": not reported or number is not None,
+        **make_mean_values(estimate),
+        "n": estimate.n,
+        "gap": estimate.compute_gap(paper),
+        "replica_log_std": estimate.replica_sd,
+        "freedom": estimate.df,
+        "gap_in_std": estimate.compute_gap_in_sds(paper),
+        **cells.collect_mean_values(context, name, {"valid_mean": ("perplexity", "valid")}),
         "floor": to_perplexity(entropy_rate) if entropy_rate is not None else None,
-        **picked(status, "diverged", "run", "wanted"),
-        "absence": status.absence_of(measurement.mean),
+        **pick_attributes(status, "diverged", "run", "wanted"),
+        "absence": status.explain_missing_value(estimate.mean),
     }
 
 
-_SIDE_WORDS = {"read": "read last", "predicted": "predicted"}
+_SIDE_NAMES = {"read": "read last", "predicted": "predicted"}
 
 
 def loss_by_count(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
-    """Make a row a side and band of counts: the mean loss of every experiment over its evaluations, and its SD.
+    """Make a row per side and band of counts: each experiment's mean loss over its evaluations, and its SD.
 
-    Of two experiments the last column is the second's mean minus the first's.
+    With two experiments, the last column is the second mean minus the first.
     """
-    names = context.cited_by(table_id)
+    names = context.list_cited_experiments(table_id)
     experiments = [context.runs[name] for name in names if name in context.runs]
     rows = list(losses_by_count(experiments, options["split"]))
     columns = [
-        Column("Word", lambda row: _SIDE_WORDS[row["side"]], words=True),
-        Column("Count in training", lambda row: band_words(row["band"])),
-        Column("Words", lambda row: integer(row["words"])),
+        Column("Word", lambda row: _SIDE_NAMES[row["side"]], is_text=True),
+        Column("Count in training", lambda row: describe_count_band(row["band"])),
+        Column("Words", lambda row: format_integer(row["words"])),
     ]
-    for of in experiments:
-        columns += [cells.number(of.title, f"{of.name}.mean", 4), cells.number(f"SD, {of.title}", f"{of.name}.std", 4)]
+    for experiment in experiments:
+        columns += [
+            cells.make_number_column(experiment.title, f"{experiment.name}.mean", 4),
+            cells.make_number_column(f"SD, {experiment.title}", f"{experiment.name}.std", 4),
+        ]
     if len(experiments) == 2:
-        ends = [f"{of.name}.mean" for of in experiments]
+        keys_of_means = [f"{experiment.name}.mean" for experiment in experiments]
         for row in rows:
-            row["change"] = None if None in (both := [row[end] for end in ends]) else both[1] - both[0]
-        columns.append(Column("Change", lambda row: cells.signed(row["change"], 4)))
-    waiting = [context.title(name) for name in names if name not in {of.name for of in experiments if of.evaluations}]
-    notes = [f"{of.title}: {plural(len(of.evaluations), 'evaluation')}." for of in experiments if of.evaluations]
-    notes += [f"No evaluation of its weights yet: {'; '.join(waiting)}."] if waiting else []
+            row["change"] = None if None in (means := [row[key] for key in keys_of_means]) else means[1] - means[0]
+        columns.append(Column("Change", lambda row: cells.format_signed(row["change"], 4)))
+    not_evaluated = [
+        context.get_title(name)
+        for name in names
+        if name not in {experiment.name for experiment in experiments if experiment.evaluations}
+    ]
+    notes = [
+        f"{experiment.title}: {format_count(len(experiment.evaluations), 'evaluation')}."
+        for experiment in experiments
+        if experiment.evaluations
+    ]
+    notes += [f"No evaluation of its weights yet: {'; '.join(not_evaluated)}."] if not_evaluated else []
     keys = ["side", "band", "words"]
-    keys += [f"{of.name}.{part}" for of in experiments for part in ("mean", "std", "n")]
+    keys += [f"{experiment.name}.{part}" for experiment in experiments for part in ("mean", "std", "n")]
     keys += ["change"] if len(experiments) == 2 else []
     return Table(columns, pd.DataFrame(rows, columns=keys), notes)
 
 
-def _setbacks(context: Context, name: str) -> list[str]:
-    """Of each replica whose validation perplexity rose far above an earlier one, where and how far."""
-    setbacks = []
-    for replica, losses in context.points(name, "cross_entropy", "valid").items():
+def _write_instability_notes(context: Context, name: str) -> list[str]:
+    """Write where a replica's validation perplexity rose far above an earlier one, and how far."""
+    descriptions = []
+    for replica, losses in context.get_curve_points(name, "cross_entropy", "valid").items():
         course = losses.dropna().map(to_perplexity)
-        after = course[course.index > course.idxmin()]
-        risen = course[course > _SETBACK * course.cummin()]
-        best, last, least = integer(course.idxmin()), integer(course.index[-1]), fixed(course.min(), 0)
-        if len(after) and after.max() > _SETBACK * course.min():
-            highest = fixed(after.max(), 0)
+        later_losses = course[course.index > course.idxmin()]
+        high_losses = course[course > _UNSTABLE_RATIO * course.cummin()]
+        best, last = format_integer(course.idxmin()), format_integer(course.index[-1])
+        lowest = format_fixed(course.min(), 0)
+        if len(later_losses) and later_losses.max() > _UNSTABLE_RATIO * course.min():
+            highest = format_fixed(later_losses.max(), 0)
             later = f"the one after it had {highest}"
-            if len(after) > 1:
-                later = f"later ones had {fixed(after.min(), 0)} to {highest} (epoch {integer(after.idxmax())})"
-            setbacks.append(
-                f"epoch {best} of {last} was the best of replica {replica}, with a validation perplexity of {least}; "
+            if len(later_losses) > 1:
+                epoch = format_integer(later_losses.idxmax())
+                later = f"later ones had {format_fixed(later_losses.min(), 0)} to {highest} (epoch {epoch})"
+            descriptions.append(
+                f"epoch {best} of {last} was the best of replica {replica}, with a validation perplexity of {lowest}; "
                 f"{later}"
             )
-        elif len(risen):
-            setbacks.append(
-                f"replica {replica} rose to a validation perplexity of {fixed(risen.max(), 0)} in epoch "
-                f"{integer(risen.idxmax())}; its best, {least}, is that of epoch {best} of {last}"
+        elif len(high_losses):
+            descriptions.append(
+                f"replica {replica} rose to a validation perplexity of {format_fixed(high_losses.max(), 0)} in epoch "
+                f"{format_integer(high_losses.idxmax())}; its best, {lowest}, is that of epoch {best} of {last}"
             )
-    return [f"{context.title(name)} was unstable for a while: {'; '.join(setbacks)}."] if setbacks else []
+    return [f"{context.get_title(name)} was unstable for a while: {'; '.join(descriptions)}."] if descriptions else []
