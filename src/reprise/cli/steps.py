@@ -27,20 +27,19 @@ _LONGEST = 90
 def fetch_command(options: argparse.Namespace) -> None:
     """Download raw files into data/raw/, or take them from REPRISE_MIRROR; checksums are checked.
 
-    A paper or an experiment stands for the datasets that it reads in the tier; nothing named for all of the tier. A
-    dataset that cannot be had is named, and the others are still fetched; the exit status is then not 0.
+    A paper or an experiment stands for the datasets that it reads in the tier. Without a name the datasets of all
+    experiments of the tier are meant. Every file is tried. The command names each one that it cannot get, and its exit
+    status is then not 0.
     """
-    from reprise.data.fetch import fetch
+    from reprise.data.fetch import fetch_file
 
     project, mirror = load_project(".", {"tier": options.tier} if options.tier else None), environment.mirror()
     specs = [_with_files(project.spec(name), options.file) for name in _datasets(project, options.name)]
-
-    def fetch_one(spec: NamedDataset) -> None:
+    for spec in specs:
         if not spec.files:
             _LOG.info("%s: nothing to fetch", spec.name)
-        fetch(spec, RAW, mirror, _LOG.info)
-
-    _do_each("datasets", specs, fetch_one)
+    files = [(spec, file) for spec in specs for file in spec.files]
+    _do_each("files", files, lambda one: fetch_file(*one, RAW, mirror, _LOG.info))
 
 
 def _datasets(project: Project, names: Sequence[str]) -> list[str]:
@@ -93,8 +92,8 @@ def _do_each(what: str, items: Sequence[Any], do: Callable[[Any], None]) -> None
 def prepare_command(options: argparse.Namespace) -> None:
     """Make the corpora that experiments read, from their datasets' raw files.
 
-    A paper stands for its experiments of the tier; nothing named for all of the tier. Where one of several corpora
-    cannot be made, the others are made all the same; the exit status is then not 0.
+    A paper stands for its experiments of the tier. Without a name all experiments of the tier are meant. Where one of
+    several corpora cannot be made, the others still are, and the exit status is not 0.
     """
     project, experiments = project_and_experiments(options.tier)
     chosen = named_experiments(project, experiments, options.name)

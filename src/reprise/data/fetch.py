@@ -27,23 +27,26 @@ _TIMEOUT = (15, 60)  # seconds to connect, seconds without a byte
 _GRACE, _SLOWEST = 30.0, 10_000.0
 
 
-def fetch(
-    dataset: NamedDataset, raw_root: Path, mirror: Path | None, say: Callable[[str], None], pause: float = 1.0
-) -> list[Path]:
-    """Put every file of the dataset into `raw_root/<dataset>/` and return their paths.
+def fetch_file(
+    dataset: NamedDataset,
+    file: RawFile,
+    raw_root: Path,
+    mirror: Path | None,
+    say: Callable[[str], None],
+    pause: float = 1.0,
+) -> Path:
+    """Put a file of the dataset into `raw_root/<dataset>/` and return its path.
 
     A file that is there with the right checksum stays; else `mirror/<dataset.shelf>/<file>` is copied, or its url
     downloaded, in at most four attempts with pauses of `pause`, twice and four times that many seconds. `say` gets a
-    line about each.
+    line about what was done.
 
     Raises:
-        UserError: A file cannot be had. No file with a wrong checksum is left anywhere.
-        OSError: A file cannot be written; the error names it.
+        UserError: The file cannot be had. What was there before stays, and nothing with a wrong checksum is added.
+        OSError: The file cannot be written; the error names it.
     """
-    if mirror and not mirror.is_dir():
-        say(f"mirror {mirror}: no such folder, not used")
     shelf = mirror / dataset.shelf if mirror else None
-    return [_Job(dataset, file, raw_root / dataset.name, shelf, say, pause).fetch() for file in dataset.files]
+    return _Job(dataset, file, raw_root / dataset.name, shelf, say, pause).fetch()
 
 
 class _Transient(Exception):
@@ -84,8 +87,7 @@ class _Job:
             if problem is None:
                 self.say(f"{self.label}: already there, checksum verified")
                 return True
-            self.target.unlink()
-            self.say(f"{self.label}: {problem}; removed, fetching it again")
+            self.say(f"{self.label}: {problem}; fetching it again")
         source = self.shelf / self.file.name if self.shelf else None
         if source is None or not source.is_file():
             return False

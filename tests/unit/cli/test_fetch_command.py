@@ -55,6 +55,33 @@ def test_what_cannot_be_had_is_named_and_the_others_are_fetched(clone, capsys):
     assert (status, len(lines)) == (EXIT_USAGE, 1)
 
 
+def test_every_file_of_a_dataset_is_tried_and_what_was_there_stays(clone, capsys):
+    """Of four files the first and the third cannot be had."""
+    entry = "      - {name: lost.txt, algorithm: sha256, digest: " + hashlib.sha256(TEXT).hexdigest() + "}\n"
+    more = "".join(entry.replace("lost.txt", f"{name}.txt") for name in ("second", "third", "fourth"))
+    config_helpers.edit(clone, "config.yaml", entry, entry + more)
+    shelf, raw = clone / "mirror/lost", Path("data/raw/lost")
+    shelf.mkdir()
+    for name in ("second", "fourth"):
+        (shelf / f"{name}.txt").write_bytes(TEXT)
+    raw.mkdir(parents=True)
+    (raw / "third.txt").write_bytes(b"changed by hand\n")
+    status, lines = run(capsys, "fetch lost")
+    assert status == EXIT_FAILED
+    for name in ("lost", "second", "third", "fourth"):
+        assert any(line.startswith(f"lost/{name}.txt: ") for line in lines)
+    assert {path.name: path.read_bytes() for path in raw.iterdir()} == {
+        "second.txt": TEXT,
+        "third.txt": b"changed by hand\n",
+        "fourth.txt": TEXT,
+    }
+    for name in ("lost", "third"):
+        (shelf / f"{name}.txt").write_bytes(TEXT)
+    assert run(capsys, "fetch lost")[0] == 0
+    assert {path.read_bytes() for path in raw.iterdir()} == {TEXT}
+    assert len(list(raw.iterdir())) == 4
+
+
 def test_an_unknown_name_is_told_before_anything_is_fetched(clone, capsys):
     for names in ("there ther", "there words/no-such", "there nobody", "there --file no.txt"):
         status, lines = run(capsys, f"fetch {names} --tier quick")

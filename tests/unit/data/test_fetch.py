@@ -15,7 +15,7 @@ from unittest.mock import Mock
 import pytest
 
 from reprise.config.datasets import NamedDataset, RawFile
-from reprise.data.fetch import fetch, read_member
+from reprise.data.fetch import fetch_file, read_member
 from reprise.data.raw import file_digest
 from reprise.errors import UserError
 
@@ -63,15 +63,16 @@ class Fetching:
         file = RawFile(**{"name": "a.txt", "url": url, "algorithm": "sha256", "digest": SHA256, **values})
         of_dataset = dict.fromkeys(("title", "licence", "homepage", "prepare"), "")
         spec = NamedDataset(name="toy", mirror="toys", files=[file], **of_dataset)
-        (path,) = fetch(spec, self.raw, mirror or self.mirror, self.said.append, pause)
+        path = fetch_file(spec, file, self.raw, mirror or self.mirror, self.said.append, pause)
         assert path == self.target
         return path.read_bytes()
 
     def refused(self, url: str | None, **values: object) -> str:
+        before = self.left()
         with pytest.raises(UserError) as caught:
             self.get(url, **values)
         assert "\n" not in str(caught.value)
-        assert self.left() == []
+        assert self.left() == before
         return str(caught.value)
 
     def left(self) -> list[str]:
@@ -96,6 +97,7 @@ def test_right_file_is_downloaded_once(server, asked, fetching):
     assert "wrong checksum" in fetching.said[2]
     fetching.target.write_bytes(WRONG)
     fetching.refused(f"{server.url}/down")
+    assert fetching.target.read_bytes() == WRONG  # whoever changed the file has it still
 
 
 def test_what_was_gone_is_asked_for_again_after_longer_pauses(server, asked, fetching, monkeypatch):
@@ -246,7 +248,6 @@ def test_a_mirror_without_the_file(server, asked, fetching, tmp_path):
     for mirror in (fetching.mirror, tmp_path / "none"):
         assert fetching.get(f"{server.url}/right", mirror) == RIGHT
         fetching.target.unlink()
-    assert ["no such folder" in line for line in fetching.said] == [False, True, False]
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha1", "git-blob"])

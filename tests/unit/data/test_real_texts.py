@@ -9,7 +9,7 @@ from corpus_helpers import read
 from reprise.config.project import load_project
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus
-from reprise.data.fetch import fetch
+from reprise.data.fetch import fetch_file
 from reprise.data.treebank.conllu_rows import read_treebank
 from reprise.data.treebank.ud_french import tags_of, token_rows
 from reprise.report.papers.loglinear.tables import PAPER_TAGS
@@ -67,7 +67,8 @@ def test_a_real_text_has_its_known_counts(mirror, tmp_path, name, options, facts
     spec = load_project(ROOT).spec(name)
     if not all((mirror / spec.shelf / file.name).is_file() for file in spec.files):
         pytest.skip(f"REPRISE_MIRROR has not all of {spec.shelf}")
-    fetch(spec, tmp_path, mirror, lambda line: None)
+    for file in spec.files:
+        fetch_file(spec, file, tmp_path, mirror, lambda line: None)
     known = spec.model_copy(update={"expected": {**spec.expected, **facts}})
     corpus = prepare_corpus(known, options, tmp_path, tmp_path / "c.npz")
     if "agreement" in corpus.facts:
