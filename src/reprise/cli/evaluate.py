@@ -4,7 +4,8 @@ import argparse
 import hashlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,18 +22,44 @@ from reprise.records.model import RunRecord
 from reprise.records.record import Outcome, read_record
 from reprise.records.resolved import Resolved
 
+Words = tuple[Any, ...]
+"""Words read last, words predicted and their losses, tensors (n,); torch is imported where it is needed."""
 RELATIVE = 1e-5
 """What float32 sums in another order differ by, relatively; of a share, one item besides."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A replica's training with kept weights in it: which epoch or step they are of, and their SHA-256."""
+
+    training: Any
+    reported_at: dict[str, int]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the readable model measured: an outcome, losses by counts of words, and how the measurement went."""
+
+    outcome: Outcome
+    losses: list[dict[str, Any]]
+    run: dict[str, Any]
+
+    @property
+    def values(self) -> dict[tuple[str, str], float]:
+        """Every number by metric and split, those that follow from others too."""
+        return {key: value for key, (value, _) in numbers(as_record(self.outcome)).items()}
 
 
 def evaluate_command(options: argparse.Namespace) -> None:
     """Measure kept weights on the validation and test text with the readable model, beside what their record says.
 
-    The exit status is 1 where a number differs from the record's by more than rounding in float32 explains. With
-    --text a text of one's own takes the place of the test text, and nothing is compared; a word that the vocabulary
-    lacks is read as <unk>, where the vocabulary has that. With --by-count the losses of single words are averaged by
-    their counts in training, on the CPU, and nothing is compared. With --save an evaluation record is left, which
-    claims about frequent and rare words are judged from.
+    The exit status is 1 where a number differs from the record's by more than rounding in float32 explains.
+
+    With --text a text of your own takes the place of the test text. A word that the vocabulary lacks is read as <unk>,
+    if the vocabulary has that. With --by-count the losses of single words are averaged by their counts in training, on
+    the CPU. With either option nothing is compared. With --save the command writes an evaluation record. Claims about
+    frequent and rare words are judged from these.
     """
     project, experiment = find_experiment(options.tier, options.experiment)
     saved = project.root / experiment.evaluation_path(options.replica)
@@ -45,46 +72,37 @@ def evaluate_command(options: argparse.Namespace) -> None:
         corpus = corpus_file(project, experiment, options.corpus)
         if options.text:
             corpus = with_own_test(corpus, options.text, Path(folder) / "own.npz", out.print)
-        training, reported_at, digest = load_trained(project, experiment, options.replica, options.weights, corpus)
+        trained = load_trained(project, experiment, options.replica, options.weights, corpus)
         if options.by_count:
-            _show_by_count(training, corpus, options.by_count)
+            _show_by_count(trained.training, corpus, options.by_count)
             return
-        losses = list(losses_of_tests(training, corpus)) if options.save else []
-        if options.device == "cuda":
-            training.read_on_gpu()
-        began = time.perf_counter()
-        with out.status("measuring") as status:
-            measured = training.measure(status.update)
-        run = _how_it_went(training, options.device, time.perf_counter() - began)
-    values = {key: value for key, (value, _) in numbers(as_record(measured)).items()}
-    at = ", ".join(f"{unit} {count}" for unit, count in reported_at.items())
-    out.print(f"{experiment.id}, replica {options.replica}, weights of {at} (SHA-256 {digest[:12]}…), readable model")
+        measured = _measure(trained.training, corpus, options.device, by_count=options.save)
+    at = ", ".join(f"{unit} {count}" for unit, count in trained.reported_at.items())
+    sha256 = f"SHA-256 {trained.digest[:12]}…"
+    out.print(f"{experiment.id}, replica {options.replica}, weights of {at} ({sha256}), readable model")
     if options.text:
-        rows = [(*key, shown(value)) for key, value in values.items() if key[1] in OWN_TESTS]
-        out.print(table(("metric", "split", "measured"), rows))
+        _show_values({key: value for key, value in measured.values.items() if key[1] in OWN_TESTS})
         return
     weights = weights_file(project, experiment, options.replica, options.weights)
     path = options.record or record_of_weights(project, experiment, options.replica, weights)
     # What is named has to be there.
     record = read_record(path, experiment, options.replica) if options.record or entry_exists(path) else None
-    named = record["run"].get("weights_sha256") if record else None
     if record is None:
-        out.print(table(("metric", "split", "measured"), [(*key, shown(value)) for key, value in values.items()]))
+        _show_values(measured.values)
     else:
-        _compare(record, values, measured, digest)
+        _compare(record, measured, trained.digest)
     if options.save:
-        if named not in (None, digest):
+        if record and record["run"].get("weights_sha256") not in (None, trained.digest):
             raise UserError(f"--save: {path} names other weights; name the record of these with --record FILE")
-        about = {"sha256": digest, "mib": round(weights.stat().st_size / 2**20, 3), "at": reported_at}
         evaluation = make_evaluation(
             experiment,
             options.replica,
-            weights=about,
+            weights=_describe_weights(weights, trained),
             corpus_sha256=hashlib.sha256(read_whole(corpus)).hexdigest() if corpus else None,
             record=record,
-            measured=measured.metrics,
-            losses=losses,
-            run=run,
+            measured=measured.outcome.metrics,
+            losses=measured.losses,
+            run=measured.run,
         )
         write_json(saved, evaluation)
         out.print(f"saved: {saved}", soft_wrap=True)
@@ -101,9 +119,40 @@ def _refuse_to_save(options: argparse.Namespace, path: Path) -> None:
     require_place(path, f"--save: {path}")
 
 
-def _compare(record: RunRecord, values: dict[tuple[str, str], float], measured: Outcome, digest: str) -> None:
+def _measure(training: Any, corpus: Path | None, device: str, by_count: bool) -> Measured:
+    """Read every text once, on a device; `by_count`: with the losses of test texts by counts of words."""
+    if device == "cuda":
+        training.read_on_gpu()
+    heard: dict[str, list[Words]] = {}
+    if by_count:
+        heard = {split: [] for split in PROTOCOLS[training.protocol].losses_by_count}
+        training.hear = {split: lambda *words, to=batches: to.append(words) for split, batches in heard.items()}
+    began = time.perf_counter()
+    with console().status("measuring") as status:
+        outcome = training.measure(status.update)
+    run = _how_it_went(training, device, time.perf_counter() - began)
+    losses = [
+        {"split": split, "side": side, "least": least, "n": n, "value": loss}
+        for split, batches in heard.items()
+        for (side, least), (n, loss) in _by_count(batches, corpus).items()
+    ]
+    return Measured(outcome, losses, run)
+
+
+def _show_values(values: Mapping[tuple[str, str], float]) -> None:
+    rows = [(*key, shown(value)) for key, value in values.items()]
+    console().print(table(("metric", "split", "measured"), rows))
+
+
+def _describe_weights(path: Path, trained: Trained) -> dict[str, Any]:
+    """Return what an evaluation record says of the weights."""
+    mib = round(path.stat().st_size / 2**20, 3)
+    return {"sha256": trained.digest, "mib": mib, "at": trained.reported_at}
+
+
+def _compare(record: RunRecord, measured: Measured, digest: str) -> None:
     """Show the numbers beside the record's. Raises `Failed` where one differs beyond rounding."""
-    out, rows = console(), list(compared(record, values, measured))
+    out, rows = console(), list(compared(record, measured))
     out.print(table(("metric", "split", "record", "measured", "difference", ""), rows))
     if named := record["run"].get("weights_sha256"):
         out.print(f"weights: {'those that the record names' if named == digest else 'others than the record names'}")
@@ -125,35 +174,22 @@ def _how_it_went(training: Any, device: str, seconds: float) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if key != "resumed"}
 
 
-def losses_of_tests(training: Any, corpus: Path | None) -> Iterator[dict[str, Any]]:
-    """Yield the losses by counts of words of every test text, as evaluation records hold them.
-
-    Nothing for a model whose losses of single words nobody can read.
-    """
-    for split in PROTOCOLS[training.protocol].losses_by_count:
-        try:
-            means = _by_count(training, corpus, split)
-        except UserError:  # of a model on a carried state
-            return
-        for (side, least), (n, loss) in means.items():
-            yield {"split": split, "side": side, "least": least, "n": n, "value": loss}
-
-
-def _by_count(training: Any, corpus: Path | None, split: str) -> dict[tuple[str, int], tuple[int, float]]:
-    """Average the losses of a split's words by how often they, or the words read before them, stand in training."""
+def _by_count(batches: Iterable[Words], corpus: Path | None) -> dict[tuple[str, int], tuple[int, float]]:
+    """Average the losses of a text's words by how often they, or the words read before them, stand in training."""
     import numpy as np
 
     from reprise.evaluation.by_count import losses_by_count
 
-    losses = training.word_losses(split)
     loaded = Corpus.load(corpus)
     counts = np.bincount(loaded.splits["train"].tokens, minlength=len(loaded.vocabulary))
-    return losses_by_count(losses, counts)
+    return losses_by_count(batches, counts)
 
 
 def _show_by_count(training: Any, corpus: Path | None, split: str) -> None:
     """Show the losses of a split's words by their counts in training."""
-    means = _by_count(training, corpus, split)
+    batches: list[Words] = []
+    training.read_words(split, lambda *words: batches.append(words))
+    means = _by_count(batches, corpus)
     bands = {LEAST[numbers[0]]: name for name, numbers in BANDS.items() if len(numbers) == 1}
     rows = [(side, bands[least], str(n), shown(loss)) for (side, least), (n, loss) in means.items()]
     console().print(table(("word", "count in training", "words", "nats per word"), rows))
@@ -164,11 +200,10 @@ def as_record(outcome: Outcome) -> dict[str, Any]:
     return {**vars(outcome), "status": "finished"}
 
 
-def compared(
-    record: RunRecord, values: dict[tuple[str, str], float], measured: Outcome
-) -> Iterator[tuple[str, str, str, str, str, str]]:
+def compared(record: RunRecord, measured: Measured) -> Iterator[tuple[str, str, str, str, str, str]]:
     """Yield a row a number that was measured: record, measured, difference, and "beyond rounding" where it is."""
-    items = {(m["metric"], m["split"]): m["n"] for m in measured.metrics if m["unit"] == "share"}
+    items = {(m["metric"], m["split"]): m["n"] for m in measured.outcome.metrics if m["unit"] == "share"}
+    values = measured.values
     for key, (value, _) in numbers(record).items():
         if key not in values:
             continue
@@ -180,7 +215,7 @@ def compared(
 
 def load_trained(
     project: Project, experiment: Resolved, replica: int, weights: Path | None, corpus: Path | None
-) -> tuple[Any, dict[str, int], str]:
+) -> Trained:
     """Make the training of a replica, with the readable model and kept weights in it.
 
     Args:
@@ -189,9 +224,6 @@ def load_trained(
         replica: The number of the replica.
         weights: The file; by default where training leaves it.
         corpus: The prepared corpus, if the experiment reads one.
-
-    Returns:
-        The training, the epoch or step that the weights are of, and their SHA-256.
     """
     if experiment.is_check:
         raise UserError(f"{experiment.id}: is a check, and trains no model")
@@ -205,7 +237,7 @@ def load_trained(
     reported_at, digest = load_weights(path, experiment, replica, training.model, training.vocabulary_sha256)
     training.take_parameters(training.model.state_dict())
     training.model.eval()
-    return training, reported_at, digest
+    return Trained(training, reported_at, digest)
 
 
 def weights_file(project: Project, experiment: Resolved, replica: int, stated: Path | None) -> Path:

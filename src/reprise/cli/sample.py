@@ -25,7 +25,7 @@ def sample_command(options: argparse.Namespace) -> None:
 def _sample(options: argparse.Namespace) -> None:
     project, experiment = find_experiment(options.tier, options.experiment)
     corpus = corpus_file(project, experiment, options.corpus)
-    training, _, _ = load_trained(project, experiment, options.replica, options.weights, corpus)
+    training = load_trained(project, experiment, options.replica, options.weights, corpus).training
     if translates := hasattr(training, "translate"):
         require(
             options.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source"

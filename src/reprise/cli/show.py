@@ -25,7 +25,6 @@ from reprise.config.schema import Paper
 from reprise.errors import UserError
 from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision, read_claims
-from reprise.evidence.losses import losses_by_count
 from reprise.evidence.runs import load_paper, load_runs
 from reprise.evidence.verdicts import JUDGED, NO_DATA
 from reprise.evidence.verdicts.claims import asks_evaluations
@@ -61,26 +60,19 @@ def _losses_by_count(project: Project, paper: str, claim: Claim, tier: str | Non
     """Print the losses by counts of words that a claim rests on, of each tier that has evaluations of its models."""
     if not asks_evaluations(claim):
         return
-    names = list(dict.fromkeys(term.experiment for term in list_terms(claim)))
+    from reprise.report.papers.shared.tables import lay_out_losses
+
+    compared = {term.experiment for term in list_terms(claim)}
+    names = [name for name in project.papers[paper].experiments if name in compared]
     for at in [tier] if tier else [FULL, "reduced"]:
         asked = [e for e in resolve_all(project) if (e.tier, e.paper) == (at, paper) and e.experiment in names]
         runs = load_paper(project, paper, asked)
-        experiments = [runs[name] for name in names]
-        rows = [
-            (row["side"], row["band"], str(row["words"]), *(_mean_and_sd(row, of.name) for of in experiments))
-            for row in losses_by_count(experiments, claim.split)
-        ]
-        if rows:
-            counts = (f"{of.title} (n = {len(of.evaluations)})" for of in experiments)
-            title = f"\nNats per word by its count in training, {claim.split}, tier {at}: mean ± SD"
-            console().print(table(("word", "count", "words", *counts), rows, title=title))
-
-
-def _mean_and_sd(row: Mapping[str, Any], name: str) -> str:
-    centre, deviation = row[f"{name}.mean"], row[f"{name}.std"]
-    if centre is None:
-        return ""
-    return f"{centre:.4f}" if deviation is None else f"{centre:.4f} ± {deviation:.4f}"
+        losses = lay_out_losses([runs[name] for name in names], claim.split)
+        if len(losses.rows):
+            title = f"\nNats per word by its count in the training text, {claim.split}, tier {at}"
+            heads = [column.title for column in losses.columns]
+            console().print(table(heads, losses.formatted_rows.to_numpy(), title=title))
+            console().print(*losses.notes, sep="\n")
 
 
 def _experiment(project: Project, experiment: Resolved) -> None:
@@ -125,7 +117,7 @@ def _words(project: Project, experiment: Resolved) -> None:
     from reprise.evaluation.neighbours import neighbours, words_with_matrices
 
     corpus = corpus_file(project, experiment, None)
-    training, _, _ = load_trained(project, experiment, 0, None, corpus)
+    training = load_trained(project, experiment, 0, None, corpus).training
     model, out = training.readable(), console()
     if (tables := words_with_matrices(model)) is None:
         raise UserError(f"{experiment.id}: has no matrices of single words; name an r-RNTN, an r-GRU or an r-LSTM")

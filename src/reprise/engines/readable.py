@@ -9,6 +9,9 @@ from torch import Tensor
 
 from reprise.engines.clipping import clipping_factor
 
+Hear = Callable[[Tensor, Tensor, Tensor], None]
+"""Takes the words read last (n,), the words predicted (n,) and their losses in nats (n,), on the CPU."""
+
 
 class Readable:
     """The model itself: an engine of these fills the parameters' `.grad`, and an optimiser of torch does the rest."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from pkgutil import resolve_name
 from traceback import extract_tb
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from reprise.catalogue.models import MODELS, ModelRefused, find_model
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.clipping import clip_gradients
+from reprise.engines.readable import Hear
 from reprise.engines.stack import Member, Stack, join, result_of
 from reprise.errors import UserError, beyond_memory
 from reprise.files import canonical_json
@@ -200,6 +202,8 @@ class Learner(Training):
 
     model: nn.Module
     optimiser: Any = None
+    hear: Mapping[str, Hear] = MappingProxyType({})
+    """What takes the losses of single words while `measure` reads a text, by the text's name; see `read_words`."""
 
     @abstractmethod
     def work(self) -> Work:
@@ -300,8 +304,8 @@ class Learner(Training):
             raise UserError(f"--device cuda: the protocol {self.protocol} is measured on the CPU; write --device cpu")
         self.kernel.model.to("cuda")
 
-    def word_losses(self, split: str) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Yield the words read last (n,), the words predicted (n,) and their losses (n,), by the readable model.
+    def read_words(self, split: str, hear: Hear) -> None:
+        """Read a text by the readable model; `hear` takes the losses of its words, some at a time.
 
         Raises:
             UserError: The protocol predicts no words one by one, or the text has no such split.

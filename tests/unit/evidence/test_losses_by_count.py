@@ -104,8 +104,8 @@ def test_protocols_that_say_so_have_losses_of_single_words():
 
     for name, protocol in PROTOCOLS.items():
         module, _, cls = protocol.target.partition(":")
-        own = getattr(getattr(import_module(module), cls), "word_losses", Learner.word_losses)
-        assert bool(protocol.losses_by_count) == (own is not Learner.word_losses), name
+        own = getattr(getattr(import_module(module), cls), "read_words", Learner.read_words)
+        assert bool(protocol.losses_by_count) == (own is not Learner.read_words), name
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from experiment_helpers import jobs_of
 from safetensors.torch import save_file
 from test_protocols import LEARN, changes_of, make  # noqa: F401
 
-from reprise.cli.common import numbers
-from reprise.cli.evaluate import as_record, compared
+from reprise.cli.evaluate import Measured, compared
 from reprise.data.pairs.pairs import lines_of_test, source_of
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import load_record
@@ -44,8 +43,7 @@ def loaded(resolved, path):
 
 def differences(record, training, measured=None):
     measured = measured or training.measure(lambda _: None)
-    found = {key: value for key, (value, _) in numbers(as_record(measured)).items()}
-    return list(compared(record, found, measured))
+    return list(compared(record, Measured(measured, [], {})))
 
 
 def largest_relative_difference(record, measured):

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.counters import dropout_mask_torch
-from reprise.engines.readable import ReadableEngine
+from reprise.engines.readable import Hear, ReadableEngine
 from reprise.engines.rntn.subsequences import Subsequences
 
 
@@ -50,11 +50,13 @@ class ReferenceEngine(ReadableEngine):
         return total
 
     @torch.no_grad()
-    def evaluate(self, data: Subsequences) -> float:
-        """Return the summed loss in nats, without dropout and without steps."""
-        return sum(self._loss(data, i, 0.0, 0).item() for i in range(len(data)))
+    def evaluate(self, data: Subsequences, hear: Hear | None = None) -> float:
+        """Return the summed loss in nats, without dropout and without steps; `hear` takes that of every word."""
+        return sum(self._loss(data, i, 0.0, 0, hear=hear).item() for i in range(len(data)))
 
-    def _loss(self, data: Subsequences, i: int, dropout: float, key: int, bound: float = 0.0) -> Tensor:
+    def _loss(
+        self, data: Subsequences, i: int, dropout: float, key: int, bound: float = 0.0, hear: Hear | None = None
+    ) -> Tensor:
         begin, end = int(data.offsets[i]), int(data.offsets[i + 1])
         h = self.model.initial_state() if data.reset[i] else self.hidden.to(self.model.W_h)
         x = torch.from_numpy(data.inputs[begin:end]).to(h.device, torch.int64)
@@ -71,6 +73,8 @@ class ReferenceEngine(ReadableEngine):
         else:
             logits, h = self.model(x, h, mask)
         self.hidden = h.detach()
+        if hear:
+            hear(x.cpu(), y.cpu(), functional.cross_entropy(logits, y, reduction="none").cpu())
         return functional.cross_entropy(logits, y, reduction="sum")
 
 

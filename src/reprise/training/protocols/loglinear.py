@@ -1,6 +1,6 @@
 """The training of document 004, sections 5.3 and 5.4, as Keras does it: RMSprop on windows of words, stopped early."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.engines.loglinear import choose
+from reprise.engines.readable import Hear
 from reprise.engines.stack import result_of
 from reprise.errors import UserError, require_known
 from reprise.evaluation.agreement import Pairs
@@ -93,6 +94,8 @@ class Windows(Epochs):
             self.kernel.reset(x.shape[1])
         if training:
             return (yield self.kernel.train(x, y, **rates_of(self.options)))
+        if self.part in self.hear and not self.text.carried:
+            return self._read_windows(x, y, self.hear[self.part])
         return (yield self.kernel.evaluate(x, y))
 
     def _judge(self, some: slice) -> Work:
@@ -126,14 +129,19 @@ class Windows(Epochs):
             for text in continuations_of_window(self._log_probabilities, start, SAMPLES, words, key)
         ]
 
-    def word_losses(self, split: str) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def read_words(self, split: str, hear: Hear) -> None:
         """See `Learner`; of windows, each of which predicts one word."""
         require_known(split, self.text.counts, "--by-count", "split")
         if self.text.carried:
             raise UserError("a model on a carried state has no losses of single words")
         for number in range(self.text.pieces(split, None)):
-            x, y = self.text.piece(split, number, None)
-            yield x[-1], y, -self._log_probabilities(x).gather(1, y[:, None])[:, 0]
+            self._read_windows(*self.text.piece(split, number, None), hear)
+
+    def _read_windows(self, x: Tensor, y: Tensor, hear: Hear) -> float:
+        """Return the summed loss of the words after windows in nats; `hear` takes the loss of each."""
+        losses = -self._log_probabilities(x).gather(1, y[:, None])[:, 0]
+        hear(x[-1], y, losses)
+        return float(losses.sum())
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p after the symbols, before which the last window of the training text stands."""

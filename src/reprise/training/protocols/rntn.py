@@ -1,14 +1,13 @@
 """Plain SGD on subsequences, batch 1: the training of document 001's s-RNN family (section 4)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from reprise import counters
 from reprise.data.corpus import SENTENCE_END, SPLITS
+from reprise.engines.readable import Hear
 from reprise.engines.rntn import choose
 from reprise.engines.rntn.subsequences import cut
 from reprise.errors import require_known
@@ -50,7 +49,8 @@ class SubsequenceSGD(HalvingSchedule):
         at_once = self.length() if self.read_whole and self.part != "train" else self.at_once
         self.next = min(self.next + at_once, self.length())
         if self.part != "train":
-            return (yield self.kernel.evaluate(data.slice(first, self.next)))
+            hear = {"hear": self.hear[self.part]} if self.part in self.hear else {}
+            return (yield self.kernel.evaluate(data.slice(first, self.next), **hear))
         return (
             yield self.kernel.train(
                 data.slice(first, self.next),
@@ -67,16 +67,10 @@ class SubsequenceSGD(HalvingSchedule):
         self.read_whole = False
         return super().measure(tell)
 
-    @torch.no_grad()
-    def word_losses(self, split: str) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """See `Learner`."""
+    def read_words(self, split: str, hear: Hear) -> None:
+        """See `Learner`; of the engine `reference`."""
         require_known(split, self.data, "--by-count", "split")
-        model, data = self.readable(), self.data[split]
-        h = model.initial_state()
-        for begin, end, reset in zip(data.offsets, data.offsets[1:], data.reset, strict=False):
-            x, y = (torch.from_numpy(words[begin:end].astype(np.int64)) for words in (data.inputs, data.targets))
-            logits, h = model(x, model.initial_state() if reset else h)
-            yield x, y, functional.cross_entropy(logits, y, reduction="none")
+        self.kernel.evaluate(self.data[split], hear)
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         model = self.readable()

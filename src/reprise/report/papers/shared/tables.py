@@ -1,7 +1,7 @@
 """Make the tables that any paper may have: claims, checks, arithmetic, errata, assumptions, and perplexities."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -14,6 +14,7 @@ from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision
 from reprise.evidence.losses import losses_by_count
+from reprise.evidence.runs import Runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.resolved import FULL
 from reprise.report.papers.shared import cells
@@ -493,8 +494,16 @@ def loss_by_count(context: Context, table_id: str, options: Mapping[str, Any]) -
     With two experiments, the last column is the second mean minus the first.
     """
     names = context.list_cited_experiments(table_id)
-    experiments = [context.runs[name] for name in names if name in context.runs]
-    rows = list(losses_by_count(experiments, options["split"]))
+    table = lay_out_losses([context.runs[name] for name in names if name in context.runs], options["split"])
+    evaluated = {runs.name for runs in context.runs.values() if runs.evaluations}
+    not_evaluated = [context.get_title(name) for name in names if name not in evaluated]
+    table.notes.extend([f"No evaluation of its weights yet: {'; '.join(not_evaluated)}."] if not_evaluated else [])
+    return table
+
+
+def lay_out_losses(experiments: Sequence[Runs], split: str) -> Table:
+    """Lay out the losses by count of experiments, in their order; see `loss_by_count`."""
+    rows = list(losses_by_count(experiments, split))
     columns = [
         Column("Word", lambda row: _SIDE_NAMES[row["side"]], is_text=True),
         Column("Count in training", lambda row: describe_count_band(row["band"])),
@@ -510,17 +519,11 @@ def loss_by_count(context: Context, table_id: str, options: Mapping[str, Any]) -
         for row in rows:
             row["change"] = None if None in (means := [row[key] for key in keys_of_means]) else means[1] - means[0]
         columns.append(Column("Change", lambda row: cells.format_signed(row["change"], 4)))
-    not_evaluated = [
-        context.get_title(name)
-        for name in names
-        if name not in {experiment.name for experiment in experiments if experiment.evaluations}
-    ]
     notes = [
         f"{experiment.title}: {format_count(len(experiment.evaluations), 'evaluation')}."
         for experiment in experiments
         if experiment.evaluations
     ]
-    notes += [f"No evaluation of its weights yet: {'; '.join(not_evaluated)}."] if not_evaluated else []
     keys = ["side", "band", "words"]
     keys += [f"{experiment.name}.{part}" for experiment in experiments for part in ("mean", "std", "n")]
     keys += ["change"] if len(experiments) == 2 else []
