@@ -42,12 +42,12 @@ HEADERS = ("Claim", "What we compare", "Paper", "Ours [95 % CI]", "Runs", "Answe
 MARKS = {
     "a → b": "from the worse to the better value if the claim holds. In brackets: the change, in % for perplexities.",
     "[ ]": "95 % confidence interval of ours, over seeds or folds.",
-    "Runs": "seeds or folds of each model. 4 → 1: four before the arrow, one after it.",
-    "Weakest": "a claim agrees if all its comparisons hold, such as eight models on two tests. The largest p is shown.",
+    "Runs": "how many seeds or folds each model has. 4 → 1: four before the arrow, one after it.",
+    "Weakest": "of several comparisons the one with the largest p. A claim agrees if all of them hold.",
     "No number": "the document prints none.",
-    "–": "a formula, a count or an order: no effect to set beside ours.",
-    "*": "the bound, margin or test was set when its numbers were known.",
-    "†": "one run of a model; its SD is that of its family, the models of its kind.",
+    "–": "a formula, a count or an order; it has no effect size.",
+    "*": "we set the bound, margin or test when we knew its numbers.",
+    "†": "a single run, which has no SD. The SD is that of its family, the models of its kind.",
     "Reduced budget": "fewer epochs or folds than the document's, or less or other text.",
     "Welch's test": "each model with its own SD. Our test shares SDs within a family of models.",
     "Size": "our effect beside the paper's. Consistent: the paper's lies in our interval. Mixed: comparisons differ.",
@@ -182,12 +182,9 @@ def describe_comparison(comparison: AnyComparison) -> str:
             return f"{_describe_metric(first)}, {shape}: {first.title} → {last.title}"
         case Gap():
             middle = len(comparison.terms) // 2
-            halves = comparison.terms[:middle], comparison.terms[middle:]
-            first, second = map(_join_titles, halves)
-            metrics = [list(dict.fromkeys(map(_describe_metric, half))) for half in halves]
-            if first == second and list(map(len, metrics)) == [1, 1] and metrics[0] != metrics[1]:
-                return f"{first}, difference of: ({metrics[0][0]}) and ({metrics[1][0]})"
-            return f"{metrics[0][0]}, difference of: ({first}) and ({second})"
+            first, second = _split_at_arrow(comparison.terms[:middle]), _split_at_arrow(comparison.terms[middle:])
+            # The second half has the opposite weights; turned round, both gains read in one direction.
+            return f"gain of ({_describe_change(first)}) less gain of ({_describe_change(second[::-1])})"
         case Difference():
             has_one_model = len({term.title for term in comparison.terms}) == 1
             if has_one_model:
@@ -294,6 +291,15 @@ def _is_higher_better(term: Term) -> bool:
 def _sort_along_arrow(comparison: Difference) -> list[Term]:
     """Sort the two terms of a difference along the arrow."""
     return sorted(comparison.terms, key=lambda term: term.weight, reverse=not _is_higher_better(comparison.terms[0]))
+
+
+def _describe_change(sides: Sequence[Sequence[Term]]) -> str:
+    """Write what changes along the arrow: the metric of a model, or models by one metric."""
+    metrics = [list(dict.fromkeys(map(_describe_metric, side))) for side in sides]
+    titles = [list(dict.fromkeys(term.title for term in side)) for side in sides]
+    if titles[0] == titles[1] and metrics[0] != metrics[1]:
+        return f"{_name_models(titles[0])}: {metrics[0][0]} → {metrics[1][0]}"
+    return f"{metrics[0][0]}: {_name_models(titles[0])} → {_name_models(titles[1])}"
 
 
 def _join_titles(terms: Sequence[Term]) -> str:

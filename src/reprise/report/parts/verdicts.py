@@ -14,7 +14,7 @@ from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import DASH, format_number, format_percent
 from reprise.report.parts.tables import Column, Table
 
-_ALTERNATIVE_NOTE = "Claims of a row under an alternative setting have the answers that they get there."
+_ALTERNATIVE_NOTE = "Claims of a row with an alternative setting show their answers under that setting."
 MetricPatterns = Callable[[Mapping[str, Any]], Collection[str]]
 """Lists the metrics that a row shows, as patterns of "<metric> <split>"; none if no claim is about the row."""
 
@@ -102,20 +102,21 @@ def format_coverage(alternative: Alternative) -> str:
 
 
 def summarise_changes(alternatives: Iterable[tuple[str, Alternative]]) -> str:
-    """Write the answers as chosen and under an alternative: "L1: undecided → agrees; U2: same side".
+    """Write the answers as chosen and under an alternative: "L1: undecided → agrees; U2: undecided, as claimed".
 
     Changed answers come first. Answers not run yet come last, with claims that the alternative was not planned for
-    ("not looked at"). A claim that the alternative cannot touch has "the same numbers".
+    ("not part of the alternative"). A claim that the alternative cannot touch has "the same numbers".
     """
     keys: dict[tuple[int, str], list[str]] = {}
     for key, alternative in alternatives:
         if not has_comparisons(alternative):
-            outcome = 3, "not looked at"
+            outcome = 3, "not part of the alternative"
         elif not is_judged(alternative):
             outcome = 2, alternative.answer
         elif alternative.flips:
             change = f"{alternative.before} → {alternative.answer}" if alternative.answer in {AGREES, DISAGREES} else ""
-            outcome = 0, (change or f"{'same' if alternative.holds else 'other'} side") + format_coverage(alternative)
+            tendency = "undecided, as claimed" if alternative.holds else "undecided, contrary to the claim"
+            outcome = 0, (change or tendency) + format_coverage(alternative)
         else:
             outcome = (
                 1,
@@ -160,7 +161,7 @@ class AlternativeResult:
 
     @property
     def state(self) -> str:
-        """Describe it: "not trained yet", "trained: no claim changes", "trained: U1: other side"."""
+        """Describe it: "not trained yet", "trained: no claim changes", "trained: U1: agrees → disagrees"."""
         if self.has_variants and not self.status.run:
             return self.status.absence
         trained = f"{self.status.run} of {self.status.wanted} replicas trained" if self.status.missing else "trained"

@@ -251,10 +251,10 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         notes.append("(2 of 4 comparisons): the others were not run under the alternative.")
     if any(map(verdicts.is_judged, entries)):
         notes.append(
-            "A claim changes where the alternative puts it on the other side, or decides it where our choice does not."
+            "An answer changes if the alternative reverses the effect, or decides a claim that our choice leaves open."
         )
     if not all(map(verdicts.has_comparisons, entries)):
-        notes.append("Not looked at: the claim's experiments are not trained under the alternative.")
+        notes.append("Not part of the alternative: no experiment of the claim is planned under it.")
     notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
     return Table(columns, frame, notes)
 
@@ -497,7 +497,7 @@ def loss_by_count(context: Context, table_id: str, options: Mapping[str, Any]) -
     table = lay_out_losses([context.runs[name] for name in names if name in context.runs], options["split"])
     evaluated = {runs.name for runs in context.runs.values() if runs.evaluations}
     not_evaluated = [context.get_title(name) for name in names if name not in evaluated]
-    table.notes.extend([f"No evaluation of its weights yet: {'; '.join(not_evaluated)}."] if not_evaluated else [])
+    table.notes.extend([f"Weights not evaluated yet: {'; '.join(not_evaluated)}."] if not_evaluated else [])
     return table
 
 
@@ -541,17 +541,13 @@ def _write_instability_notes(context: Context, name: str) -> list[str]:
         lowest = format_fixed(course.min(), 0)
         if len(later_losses) and later_losses.max() > _UNSTABLE_RATIO * course.min():
             highest = format_fixed(later_losses.max(), 0)
-            later = f"the one after it had {highest}"
-            if len(later_losses) > 1:
-                epoch = format_integer(later_losses.idxmax())
-                later = f"later ones had {format_fixed(later_losses.min(), 0)} to {highest} (epoch {epoch})"
+            epoch = format_integer(later_losses.idxmax())
             descriptions.append(
-                f"epoch {best} of {last} was the best of replica {replica}, with a validation perplexity of {lowest}; "
-                f"{later}"
+                f"replica {replica}: lowest {lowest} (epoch {best} of {last}), later up to {highest} (epoch {epoch})"
             )
         elif len(high_losses):
             descriptions.append(
-                f"replica {replica} rose to a validation perplexity of {format_fixed(high_losses.max(), 0)} in epoch "
-                f"{format_integer(high_losses.idxmax())}; its best, {lowest}, is that of epoch {best} of {last}"
+                f"replica {replica}: up to {format_fixed(high_losses.max(), 0)} (epoch "
+                f"{format_integer(high_losses.idxmax())}), lowest {lowest} (epoch {best} of {last})"
             )
-    return [f"{context.get_title(name)} was unstable for a while: {'; '.join(descriptions)}."] if descriptions else []
+    return [f"Validation perplexity of {context.get_title(name)}: {'; '.join(descriptions)}."] if descriptions else []
