@@ -27,7 +27,7 @@ NUMBERS = (
 """What is compared of a training: the first of these that its record has."""
 
 _COLUMNS = (
-    *("protocol", "what differs", "twins", "equal to the last bit", "one diverged"),
+    *("protocol", "what differs", "pairs", "equal to the last bit", "one diverged"),
     *("largest difference", "SD over seeds", "in SDs"),
 )
 

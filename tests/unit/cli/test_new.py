@@ -139,7 +139,7 @@ def test_the_commands_of_the_docs_print_what_they_say(project, capsys):
     """Those of the tutorial, from the text to the page, on the example with less of everything."""
     edit(project, paper_of(project), "max_epochs: {value: 8", "max_epochs: {value: 1")
     edit(project, paper_of(project), "training_sentences: {value: 500", "training_sentences: {value: 60")
-    tutorial = (ROOT / "docs/adding.md").read_text(encoding="utf-8").partition("Then put your paper")[0]
+    tutorial = (ROOT / "docs/adding.md").read_text(encoding="utf-8").partition("Then replace the example")[0]
     commands = re.findall(r"^    reprise (.*?) +# (.*)$", tutorial.replace("mypaper", project.name), re.MULTILINE)
     assert len(commands) == 8
     for command, says in commands:
