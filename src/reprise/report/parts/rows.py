@@ -113,7 +113,11 @@ def make_setting_cells(name: str, decision: Judged, is_reduced: bool = False, ha
     if len(comparisons) > 1:
         held_count = sum(comparison.answer == AGREES for comparison in comparisons)
         held_text = (
-            "all hold" if held_count == len(comparisons) else "none holds" if not held_count else f"{held_count} hold"
+            "all hold"
+            if held_count == len(comparisons)
+            else "none holds"
+            if not held_count
+            else f"{held_count} hold{'s' if held_count == 1 else ''}"
         )
         description = f"{description} (weakest of {len(comparisons)} comparisons; {held_text})"
     return Cells(name, description, cells.paper, cells.ours, cells.n, answer, (decision.size or "") if has_size else "")
@@ -184,7 +188,7 @@ def describe_comparison(comparison: AnyComparison) -> str:
             middle = len(comparison.terms) // 2
             first, second = _split_at_arrow(comparison.terms[:middle]), _split_at_arrow(comparison.terms[middle:])
             # The second half has the opposite weights; turned round, both gains read in one direction.
-            return f"gain of ({_describe_change(first)}) less gain of ({_describe_change(second[::-1])})"
+            return _describe_gains(first, second[::-1])
         case Difference():
             has_one_model = len({term.title for term in comparison.terms}) == 1
             if has_one_model:
@@ -293,13 +297,17 @@ def _sort_along_arrow(comparison: Difference) -> list[Term]:
     return sorted(comparison.terms, key=lambda term: term.weight, reverse=not _is_higher_better(comparison.terms[0]))
 
 
-def _describe_change(sides: Sequence[Sequence[Term]]) -> str:
-    """Write what changes along the arrow: the metric of a model, or models by one metric."""
-    metrics = [list(dict.fromkeys(map(_describe_metric, side))) for side in sides]
-    titles = [list(dict.fromkeys(term.title for term in side)) for side in sides]
-    if titles[0] == titles[1] and metrics[0] != metrics[1]:
-        return f"{_name_models(titles[0])}: {metrics[0][0]} → {metrics[1][0]}"
-    return f"{metrics[0][0]}: {_name_models(titles[0])} → {_name_models(titles[1])}"
+def _describe_gains(*changes: Sequence[Sequence[Term]]) -> str:
+    """Write two gains, each from one side of its arrow to the other; what both have in common stands once, first."""
+    metrics = [[_describe_metric(side[0]) for side in sides] for sides in changes]
+    models = [[_name_models(list(dict.fromkeys(term.title for term in side))) for side in sides] for sides in changes]
+    if len({name for pair in models for name in pair}) == 1:
+        gains, common = [" → ".join(pair) for pair in metrics], models[0][0]
+    elif len({name for pair in metrics for name in pair}) == 1:
+        gains, common = [" → ".join(pair) for pair in models], metrics[0][0]
+    else:
+        gains, common = [f"{of[0]}: {' → '.join(pair)}" for of, pair in zip(metrics, models, strict=True)], ""
+    return f"{common}{', ' if common else ''}gain of ({gains[0]}) less gain of ({gains[1]})"
 
 
 def _join_titles(terms: Sequence[Term]) -> str:
