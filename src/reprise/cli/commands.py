@@ -45,17 +45,17 @@ COMMANDS = {
     "prepare": ("steps", "make a corpus from raw files"),
     "resolve": ("steps", "check the configuration and write what training reads"),
     "train": ("train", "train one replica of one experiment and leave its run record"),
-    "run": ("run", "train what is missing, the most valuable first, for so many minutes"),
+    "run": ("run", "train missing replicas within a time, experiments with the fewest first"),
     "collect": ("steps", "gather the run records into metrics, curves and samples"),
     "verify": ("verify", "judge the papers' claims from the run records"),
-    "readings": ("verify", "list the settings of a paper by their distance from its numbers"),
+    "readings": ("verify", "list settings that a paper leaves open by distance from its numbers"),
     "render": ("steps", "draw figures, tables and the page from the run records"),
     "list": ("list", "list papers, experiments and claims: what is trained, what was found"),
     "show": ("show", "show one experiment or claim: equation, settings, records, numbers, command"),
     "diff": ("diff", "compare two run records: configuration, environment, numbers"),
-    "estimate": ("estimate", "say how long what is missing will take on this machine"),
-    "evaluate": ("evaluate", "measure kept weights with the readable model, beside their record"),
-    "sample": ("sample", "let kept weights write a text"),
+    "estimate": ("estimate", "estimate the time of missing replicas on this machine"),
+    "evaluate": ("evaluate", "measure a trained model again, beside its run record"),
+    "sample": ("sample", "let a trained model write a text"),
     "cache": ("cache", "check the figures that DVC keeps against their checksums"),
     "schemas": ("steps", "write the JSON Schemas of the configuration"),
 }
@@ -83,7 +83,9 @@ EXAMPLES = {
 }
 
 TIER = argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
-WEIGHTS = argument("--weights", choices=get_args(Keep), help="replicas whose weights are kept")
+WEIGHTS = argument(
+    "--weights", choices=get_args(Keep), help="which replicas keep their weights; default: as configured"
+)
 DEVICE = argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
 KEPT = (
     argument("--replica", type=_REPLICA, default=0, help="default: 0"),
@@ -132,13 +134,15 @@ ARGUMENTS: dict[str, list[Argument]] = {
             "--at-once", type=within(int, 1), default=1, help="jobs that train at the same time, for a GPU (default: 1)"
         ),
         argument("--paper", nargs="+", default=[], help="only experiments of these papers"),
-        argument("--experiment", nargs="+", default=[], help="only these; with --paper, of its papers"),
+        argument("--experiment", nargs="+", default=[], help="only these experiments"),
         argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora"),
         argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/"),
         argument("--checkpoints", type=Path, default=Path(), help="the folder that gets checkpoints/"),
         DEVICE,
         WEIGHTS,
-        argument("--resolved", action="store_true", help="take results/<tier>/config/ as it is, config/ unread"),
+        argument(
+            "--resolved", action="store_true", help="take results/<tier>/config/ as it is and do not read config/"
+        ),
     ],
     "collect": [TIER],
     "verify": [
@@ -157,12 +161,12 @@ ARGUMENTS: dict[str, list[Argument]] = {
     ],
     "list": [
         argument("paper", nargs="*", help="list the experiments and claims of these papers; default: all papers"),
-        argument("--json", action="store_true", help="everything, of these papers or of all, as JSON"),
+        argument("--json", action="store_true", help="print everything as JSON"),
         TIER,
     ],
     "show": [
         argument("name", help="<paper>/<experiment> or <paper>/<claim>, as `reprise list <paper>` has them"),
-        argument("--words", action="store_true", help="nearest words by embedding and by matrix, of document 001's"),
+        argument("--words", action="store_true", help="for document 001: nearest words by embedding and by matrix"),
         TIER,
     ],
     "diff": [
@@ -194,7 +198,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         argument("--prompt", default="", help="what the text begins with"),
         argument("--source", metavar="TEXT", help="the sentence to translate"),
         argument(
-            "--beam", type=within(int, 1), metavar="N", help="of a translation: keep N texts open (default: 1, greedy)"
+            "--beam", type=within(int, 1), metavar="N", help="for a translation: keep N texts open (default: 1, greedy)"
         ),
         argument(
             "--temperature",

@@ -24,9 +24,9 @@ _MADE_BY = {
 def diff_command(options: argparse.Namespace) -> int:
     """Compare two run records: configuration, code, versions, processor, engine and numbers.
 
-    What differs may lie within what seeds do or beyond it. The spread is the standard deviation over the committed
-    replicas of the same configuration; two single replicas differ by less than t * SD * sqrt(2) in 95 of 100 cases.
-    Exit status: 0 where the numbers are equal or within that, else 1.
+    A difference is "within seeds" if two seeds differ as much: by less than t * SD * sqrt(2), as two single replicas do
+    in 95 of 100 cases. SD is the standard deviation over the replicas in results/ of the same configuration. The exit
+    status is 0 if the numbers are equal or all within seeds, else 1.
     """
     out = console()
     first, second = read_record(options.first), read_record(options.second)
@@ -71,7 +71,16 @@ def _made_otherwise(first: Mapping[str, Any], second: Mapping[str, Any], name: s
         return  # another commit, of the same code
     for key in _MADE_BY[name]:
         if key in first or key in second:
-            yield from _differences(first.get(key, _UNKNOWN), second.get(key, _UNKNOWN), key)
+            found = [
+                _name_code(run[key]) if key == "code" and key in run else run.get(key, _UNKNOWN)
+                for run in (first, second)
+            ]
+            yield from _differences(*found, key)
+
+
+def _name_code(code: Mapping[str, Any]) -> str:
+    """Name the packages that trained by their digest: "7815c94ee698 (data, models, …)"."""
+    return f"{code['sha256'][:12]} ({', '.join(code['packages'])})"
 
 
 def _differences(first: Any, second: Any, name: str = "") -> Iterator[tuple[str, str, str]]:

@@ -11,8 +11,9 @@ from reprise.estimate.estimates import estimates, hours, summary
 def estimate_command(options: argparse.Namespace) -> None:
     """Say how long what is missing will take, one core a job, by the records of finished replicas.
 
-    Experiments take as long as their finished replicas did, and so do their variants; or as those of another tier did
-    for each of their epochs or steps. Replicas that finished on this kind of processor come first.
+    A replica is estimated by the finished replicas of its experiment, if possible on this kind of processor. A variant
+    without any is estimated by its experiment. Without these, replicas of another tier count, by their time for an
+    epoch or a step.
     """
     project, experiments = project_and_experiments(options.tier)
     chosen = named_experiments(project, experiments, options.name)

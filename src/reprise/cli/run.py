@@ -25,16 +25,16 @@ _CONFIG = Path("config/config.yaml")
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Train what is missing of a tier, the most valuable first, for so many minutes, and leave records and a log.
+    """Train the missing replicas of a tier, within --minutes if given, and leave run records and a log.
 
     Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU a job is a
-    replica; on a GPU it is all missing replicas of an experiment. Jobs train one after another; start the command once
-    a core, or once a GPU, to use several: what one process trains, the others pass over. One such network leaves most
-    of a GPU idle: --at-once trains several there. What is not done is saved in checkpoints/, and the same command goes
-    on from there.
+    replica; on a GPU it is all missing replicas of an experiment. Jobs train one after another. To use several cores or
+    GPUs, start the command once for each; a process passes over what another one trains. On a GPU --at-once trains
+    several jobs side by side, since one leaves most of it idle. Unfinished trainings are saved in checkpoints/. The
+    same command resumes them.
 
-    Nothing is needed beyond torch, numpy, pyyaml and rich: corpora are read from a folder, and where config/ cannot be
-    checked (that takes pydantic) the configurations that `reprise resolve` wrote are taken as they are.
+    The command needs only torch, numpy, pyyaml and rich. It reads corpora from a folder. Without pydantic it cannot
+    check config/; it then takes the configurations that `reprise resolve` wrote as they are.
     """
     prepare_environment()
     if options.device == "cuda" and not visible_gpus():

@@ -11,10 +11,10 @@ from reprise.errors import UserError, printable
 
 
 def sample_command(options: argparse.Namespace) -> None:
-    """Let kept weights write: words or characters one after another, each drawn from the model after those before it.
+    """Let a trained model write a text: it draws each word or character given those before.
 
-    A model of translation translates --source: by the likeliest word each time, or with --beam N open translations.
-    The same seed gives the same text. What is written appears at once.
+    The weights are those that training kept. A translation model translates --source. It takes the likeliest word each
+    time, or with --beam N keeps N translations open. The same seed gives the same text.
     """
     from reprise.training.loop import torch_settings
 

@@ -199,7 +199,14 @@ def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decis
 
 
 def readings_command(options: argparse.Namespace) -> None:
-    """List the settings of a paper by their distance from its printed numbers: descriptive, and found afterwards."""
+    """List settings that the paper leaves open by the distance of our numbers from the printed ones.
+
+    A setting is one choice of what the paper does not state. This list was made when the numbers were known, so it
+    describes and proves nothing. rows, seeds: how many numbers of the paper, and how many replicas of ours, were
+    compared. level %: mean distance from the printed numbers. as chosen %: the same for our own choices. effect %: mean
+    distance of the differences between rows. log likelihood: of the printed numbers, with our SD over seeds. factor: of
+    a unit that is in doubt.
+    """
     project, experiments = project_and_experiments(options.tier)
     require_paper(project, options.paper)
     from reprise.evidence.readings import HEAD, distances, lines
