@@ -36,11 +36,11 @@ def metric(name: str, replica: int, of: str, value: float, split: str = "train",
 def curve(name: str, replica: int, accuracy: list[float], status: str = "finished") -> list[dict[str, Any]]:
     """Accuracy and a loss of 1 - accuracy + 0.01 at the steps 0, 5, 10, …"""
     common = {"split": "train", "axis": "step", "status": status}
-    made = []
+    rows = []
     for i, y in enumerate(accuracy):
-        made.append(row(name, replica, metric="accuracy", value=y, x=5 * i, **common))
-        made.append(row(name, replica, metric="cross_entropy", value=1.01 - y, x=5 * i, **common))
-    return made
+        rows.append(row(name, replica, metric="accuracy", value=y, x=5 * i, **common))
+        rows.append(row(name, replica, metric="cross_entropy", value=1.01 - y, x=5 * i, **common))
+    return rows
 
 
 METRICS = [
@@ -74,15 +74,15 @@ def make_project(
         outcome = outcomes[key]
         if row.get("status") == "diverged":
             diverged[key] = {"step": 1}
-        stated = {name: row.get(name) for name in ("split", "metric", "unit", "axis")}
+        fields = {name: row.get(name) for name in ("split", "metric", "unit", "axis")}
         if "x" in row:
-            of = [c for c in outcome.curves if stated.items() <= c.items()] or [stated | {"x": [], "y": []}]
+            of = [c for c in outcome.curves if fields.items() <= c.items()] or [fields | {"x": [], "y": []}]
             outcome.curves += [] if of[0]["x"] else of
             of[0]["x"].append(float(row["x"]))
             of[0]["y"].append(row["value"])
         elif "metric" in row:
-            del stated["axis"]
-            outcome.metrics.append(stated | {"value": row["value"], "n": 64})
+            del fields["axis"]
+            outcome.metrics.append(fields | {"value": row["value"], "n": 64})
     for sample in samples:
         outcomes[sample["id"], sample["replica"]].samples.append(sample)
     for (name, replica), outcome in outcomes.items():

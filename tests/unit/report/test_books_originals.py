@@ -20,13 +20,13 @@ def test_the_print_is_the_log_but_for_the_bar_and_a_few_letters():
     assert [int(r["table"]) for r in rows] == [1] * 6 + [2] * 6 + [3] * 5 + [4] * 5
     assert {(r["kind"] == "start", len(r["logged"])) for r in rows} == {(True, 100), (False, 101)}
     as_logged = [is_printed_as_logged(*(r[k] for k in ("kind", "prompt", "printed", "logged"))) for r in rows]
-    off = [(int(r["table"]), r["kind"]) for r, same in zip(rows, as_logged, strict=True) if not same]
-    assert off == [(3, "hansel"), (3, "bird"), (4, "hamlet"), (4, "history")]
+    differences = [(int(r["table"]), r["kind"]) for r, same in zip(rows, as_logged, strict=True) if not same]
+    assert differences == [(3, "hansel"), (3, "bird"), (4, "hamlet"), (4, "history")]
     assert len(logged) == 100
     assert {len(r["prompt"] + r["text"]) for r in logged} == {101}
-    paper = {(r["book"], r["step"], r["logged"]) for r in rows if r["step"] == r["logged_step"] != "0"}
-    there = {(r["book"], r["step"], r["text"]) for r in logged}
-    assert len(paper & there) == 9  # five and four rows of Tables 1 and 2, step 0 and the misdated one apart
+    quoted_texts = {(r["book"], r["step"], r["logged"]) for r in rows if r["step"] == r["logged_step"] != "0"}
+    log_texts = {(r["book"], r["step"], r["text"]) for r in logged}
+    assert len(quoted_texts & log_texts) == 9  # five and four rows of Tables 1 and 2, step 0 and the misdated one apart
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,14 @@ def test_no_cell_is_cut_and_every_claim_has_a_row(tier, paper):
     text = table.to_markdown()
     assert len(table.columns) <= 7
     for key, claim in context.paper.claims.items():
-        found = context.claims[key]
+        decision = context.claims[key]
         assert text.count(f"<summary>{key}: ") == 1
         assert claim.place in text
-        if found.answer in JUDGED:
-            parts = len(found.comparisons)  # one stands in its claim's row
-            assert (table.rows.key == key).sum() == 1 + len(found.co_primary) + (parts if parts > 1 else 0)
+        if decision.answer in JUDGED:
+            comparisons = len(decision.comparisons)  # one stands in its claim's row
+            assert (table.rows.key == key).sum() == 1 + len(decision.co_primary) + (
+                comparisons if comparisons > 1 else 0
+            )
 
 
 def test_differences_of_perplexities_are_in_per_cent_of_the_higher():

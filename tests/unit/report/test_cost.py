@@ -21,10 +21,10 @@ TIMES = 10
 
 def copy_records(root: Path, chosen: list[Resolved], times: int) -> list[Resolved]:
     """Write every record of the experiments so many times, each time as replicas of their own."""
-    made = []
+    copies = []
     for experiment in chosen:
         more = replace(experiment, replicas=times * experiment.replicas)
-        made.append(more)
+        copies.append(more)
         for replica, path in enumerate(experiment.record_paths()):
             if not (ROOT / path).is_file():
                 continue
@@ -36,7 +36,7 @@ def copy_records(root: Path, chosen: list[Resolved], times: int) -> list[Resolve
                 target = root / more.record_path(number)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(json.dumps(record), encoding="utf-8")
-    return made
+    return copies
 
 
 def measure(of: Project, chosen: list[Resolved]) -> float:

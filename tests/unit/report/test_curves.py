@@ -13,14 +13,14 @@ from reprise.report.parts import style
 def test_a_line_is_the_mean_over_the_replicas_and_papers_numbers_stand_beside_it():
     context, name = contexts()["paper"]["rrntn"], "s-rnn-100"
     (axes,) = curves(context, "figure-1", {"metric": "perplexity", "split": "test"}).axes
-    drawn = {line.get_label(): line for line in axes.lines}
+    lines = {line.get_label(): line for line in axes.lines}
     perplexities = np.exp(context.get_curve_points(name, "cross_entropy", "test").dropna())
     assert perplexities.shape[1] == 3
-    epochs, means = drawn[context.get_title(name)].get_data()
+    epochs, means = lines[context.get_title(name)].get_data()
     assert list(epochs) == list(perplexities.index)
     assert means == pytest.approx(perplexities.mean(axis=1))
     paper = context.get_reported(name, "perplexity", "test").value
-    assert set(drawn[f"{context.get_title(name)}, paper"].get_ydata()) == {paper}
+    assert set(lines[f"{context.get_title(name)}, paper"].get_ydata()) == {paper}
 
 
 @pytest.mark.parametrize(

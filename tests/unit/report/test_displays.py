@@ -16,7 +16,7 @@ from reprise.errors import EXIT_USAGE
 from reprise.report.render import find_function
 
 FOLDER = ROOT / "src/reprise/report/papers"
-EVERY = [(kind, name) for kind, there in FUNCTIONS.items() for name in there]
+FUNCTION_NAMES = [(kind, name) for kind, functions in FUNCTIONS.items() for name in functions]
 
 
 def test_every_function_that_draws_is_listed():
@@ -29,7 +29,7 @@ def test_every_function_that_draws_is_listed():
                 assert f"{file.parent.name}.{name}" in FUNCTIONS[file.stem]
 
 
-@pytest.mark.parametrize(("kind", "name"), EVERY)
+@pytest.mark.parametrize(("kind", "name"), FUNCTION_NAMES)
 def test_a_function_reads_the_options_that_are_registered_of_it(kind, name):
     nodes = list(ast.walk(ast.parse(inspect.getsource(find_function(kind, name)))))
     uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == "options"]

@@ -124,6 +124,6 @@ def test_a_model_without_a_line_is_refused(tmp_path):
     entry = context.paper.experiments["s-rnn-100"]
     other = entry.model_copy(update={"model": entry.model.model_copy(update={"name": "new-lm"})})
     paper = context.paper.model_copy(update={"experiments": {**context.paper.experiments, "s-rnn-100": other}})
-    said = r"key experiments\.s-rnn-100\.cited_by: figure-1 has no line for the model new-lm with the map f; leave "
-    with pytest.raises(UserError, match=said):
+    message = r"key experiments\.s-rnn-100\.cited_by: figure-1 has no line for the model new-lm with the map f; leave "
+    with pytest.raises(UserError, match=message):
         perplexity_against_matrices(replace(context, paper=paper), "figure-1", {})

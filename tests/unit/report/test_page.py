@@ -33,8 +33,8 @@ def text() -> str:
 
 
 def folded(text: str) -> dict[str, str]:
-    found = re.findall(r'<script type="text/plain" data-name="([^"]+)">([^<]+)</script>', text)
-    return {name: zlib.decompress(base64.b64decode(part)).decode("utf-8") for name, part in found}
+    scripts = re.findall(r'<script type="text/plain" data-name="([^"]+)">([^<]+)</script>', text)
+    return {name: zlib.decompress(base64.b64decode(part)).decode("utf-8") for name, part in scripts}
 
 
 def test_the_page_of_the_committed_results_is_under_three_megabytes_and_needs_no_network(text):
@@ -175,9 +175,9 @@ def test_the_band_of_the_papers_mark_is_what_rounding_leaves_of_its_effect():
 
 
 def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
-    found = {(a.paper, a.claim): a for a in collect_answers({t: contexts()[t] for t in ("paper", "reduced")})}
-    asked = ("rrntn", "R1"), ("rrntn", "R3"), ("rrntn", "R9"), ("gso", "G1"), ("llrnn", "L1")
-    r1, r3, r9, g1, l1 = (found[key] for key in asked)
+    answers = {(a.paper, a.claim): a for a in collect_answers({t: contexts()[t] for t in ("paper", "reduced")})}
+    keys = ("rrntn", "R1"), ("rrntn", "R3"), ("rrntn", "R9"), ("gso", "G1"), ("llrnn", "L1")
+    r1, r3, r9, g1, l1 = (answers[key] for key in keys)
     assert (r1.is_full_protocol, r1.cells.n, l1.is_full_protocol, g1.plotted_comparison.ratio.value < 0) == (
         True,
         "3 seeds",
@@ -186,15 +186,15 @@ def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
     )
     assert (r3.plotted_comparison, r9.plotted_comparison, r3.cells.size, r9.cells.size) == (None, None, "", "")
     assert (r3.is_contradicted, r3.cells.claim.startswith("R3* ")) == (True, True)
-    assert found["rrntn", "R13"].answer != NO_DATA  # the reduced tier has a text
+    assert answers["rrntn", "R13"].answer != NO_DATA  # the reduced tier has a text
 
 
 def test_an_alternative_that_a_lesser_tier_judges_is_said_to_be_judged_there():
     """Document 004 at its best epoch: the same records, which the fullest tier does not have."""
     tiers = {tier: contexts()[tier]["llrnn"] for tier in ("paper", "reduced")}
-    (full,), (less,) = (
+    (full,), (reduced,) = (
         [o for o in list_alternative_results(of) if o.suffix == "stopping=best-epoch"] for of in tiers.values()
     )
     assert not full.has_runs
-    assert less.has_runs
-    assert describe_alternatives(tiers)["stopping=best-epoch"].endswith(less.state)
+    assert reduced.has_runs
+    assert describe_alternatives(tiers)["stopping=best-epoch"].endswith(reduced.state)

@@ -53,11 +53,11 @@ def test_a_remark_stands_while_its_claims_have_the_answers_that_it_rests_on():
     documents = [d for d in summarise(contexts()).documents if d.context.paper.headline]
     (document,) = (d for d in documents if d.context.paper.headline.remark)
     remark = document.context.paper.headline.remark
-    given = [replace(a, decision=decided(a, remark.while_.get(a.claim))) for a in document.answers]
-    assert replace(document, answers=given).remark == remark.words
+    answers = [replace(a, decision=decided(a, remark.while_.get(a.claim))) for a in document.answers]
+    assert replace(document, answers=answers).remark == remark.words
     for key in remark.while_:
-        turned = [replace(a, decision=decided(a, "undecided" if a.claim == key else None)) for a in given]
-        assert replace(document, answers=turned).remark == ""
+        changed = [replace(a, decision=decided(a, "undecided" if a.claim == key else None)) for a in answers]
+        assert replace(document, answers=changed).remark == ""
 
 
 def decided(answer, wanted):
@@ -75,11 +75,15 @@ def test_a_unit_that_the_papers_numbers_may_not_have_is_said_to_be_in_doubt():
 
 def test_corrections_and_unstable_training_runs_are_those_of_the_answers_that_are_shown():
     summary = summarise(contexts())
-    by = summary.sensitivity
-    assert len(by.agree) == summary.trained_counts["agrees"]
-    assert set(by.holm) <= set(by.benjamini_hochberg) <= set(by.agree)
-    shown = {f"{d.number} {a.claim}": a.decision for d in summary.documents for a in d.trained_answers if a.decision}
-    assert by.welch == {name: one.welch for name, one in shown.items() if one.welch not in (None, one.answer)}
+    sensitivity = summary.sensitivity
+    assert len(sensitivity.agree) == summary.trained_counts["agrees"]
+    assert set(sensitivity.holm) <= set(sensitivity.benjamini_hochberg) <= set(sensitivity.agree)
+    decisions = {
+        f"{d.number} {a.claim}": a.decision for d in summary.documents for a in d.trained_answers if a.decision
+    }
+    assert sensitivity.welch == {
+        name: one.welch for name, one in decisions.items() if one.welch not in (None, one.answer)
+    }
     assert sum(one.diverged for _, one in summary.failed_runs) == sum(summary.diverged_runs.values())
     assert sum(one.unstable for _, one in summary.failed_runs) == summary.unstable_count
 

@@ -10,10 +10,10 @@ from reprise.cli import main
 def test_the_command_writes_what_is_named(tmp_path, monkeypatch, capsys):
     make_project(tmp_path, metrics=[], curves=[])
     monkeypatch.chdir(tmp_path)
-    there = set(tmp_path.rglob("*"))
+    before = set(tmp_path.rglob("*"))
 
     def written() -> set[str]:
-        return {path.name for path in {*tmp_path.rglob("*")} - there if path.is_file()}
+        return {path.name for path in {*tmp_path.rglob("*")} - before if path.is_file()}
 
     assert main(["render", "--tier", "paper", "palindromes-figure-1", "palindromes-convergence"]) == 0
     expected = {f"palindromes-convergence.{kind}" for kind in ("csv", "md", "html")}  # no record to draw a figure of

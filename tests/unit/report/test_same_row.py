@@ -29,12 +29,12 @@ def answered():
 def sections():
     """The folded section of every document on the page."""
     tiers = {tier: contexts()[tier] for tier in TIERS if tier in contexts()}
-    made = {}
+    blocks = {}
     for document in summarise(tiers).documents:
-        made[document.id] = make_blocks(project(), document, {t: c[document.id] for t, c in tiers.items()}, [])[
+        blocks[document.id] = make_blocks(project(), document, {t: c[document.id] for t, c in tiers.items()}, [])[
             document.id
         ]
-    return made
+    return blocks
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +64,9 @@ def test_every_reader_has_the_same_numbers(paper, key, answered, sections, markd
         assert " | ".join((cells.paper, cells.ours, cells.n, cells.answer)) in text
     monkeypatch.setenv("COLUMNS", "200")
     decisions = {tier: papers[paper].claims.get(key) for tier, papers in contexts().items()}
-    shown = " ".join(claim_text(paper, key, project().papers[paper], decisions).split())
-    assert cells.answer in shown
-    assert " ".join(cells.ours.split()) in shown
+    terminal = " ".join(claim_text(paper, key, project().papers[paper], decisions).split())
+    assert cells.answer in terminal
+    assert " ".join(cells.ours.split()) in terminal
 
 
 def test_readme_has_the_row_of_every_main_claim():

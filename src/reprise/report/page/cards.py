@@ -187,7 +187,7 @@ def make_card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "parameters": None if parameters is None else format_integer(parameters),
         "settings": list(list_settings(experiment)),
         "metrics": list_metrics(context, experiment),
-        "counted": counted_by(experiment, preparations) if over_tokens else None,
+        "tokens": counted_by(experiment, preparations) if over_tokens else None,
         "replicas": replicas,
         "command": make_command(experiment, next(((r.number, r.made.engine) for r in replicas), None)),
     }

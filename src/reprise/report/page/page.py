@@ -125,11 +125,11 @@ def make_page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> str:
 def _render_template(name: str, **values: Any) -> str:
     """Render a template of the page with the values that all of them share."""
     shared_values = {
-        "heads": HEADERS,
+        "headers": HEADERS,
         "protocols": PROTOCOLS,
-        "about": TIERS,
-        "replicates": REPLICATION_WORDS,
-        "settings_head": HEAD,
+        "tier_descriptions": TIERS,
+        "replication_words": REPLICATION_WORDS,
+        "distance_headers": HEAD,
         "marks": MARKS,
     }
     shared_values |= {"tail": TAIL, "equivalence_tail": EQUIVALENCE_TAIL, "clear": CLEAR, "rise": RISE}
@@ -160,10 +160,16 @@ def make_blocks(
         if not run_cards and not displays:
             continue
         address = f"{name}/{tier}"
-        part = {"tier": tier, "address": address, "ran": len(run_cards), "of": len(all_cards), "paper": name}
-        part["own"] = [d for d in displays if d["entry"].display.function not in _APPENDIX_TABLES]
-        part["absent"] = [(entry, absence) for entry in display_entries if (absence := find_absence(context, entry))]
-        part["aside"] = [d for d in displays if d["entry"].display.function in _APPENDIX_TABLES]
+        part = {
+            "tier": tier,
+            "address": address,
+            "run_count": len(run_cards),
+            "experiment_count": len(all_cards),
+            "paper": name,
+        }
+        part["displays"] = [d for d in displays if d["entry"].display.function not in _APPENDIX_TABLES]
+        part["absences"] = [(entry, absence) for entry in display_entries if (absence := find_absence(context, entry))]
+        part["appendix"] = [d for d in displays if d["entry"].display.function in _APPENDIX_TABLES]
         parts.append(part)
         if parts[1:]:  # the fullest tier stands open in the document's section
             blocks[address] = _render_template("tier", part=part)
@@ -174,7 +180,7 @@ def make_blocks(
     index += [(a.link, f"{a.claim}: {a.title} · {paper.claims[a.claim].tested} · {name}") for a in document.answers]
     states = describe_alternatives(tiers)
     assumptions_with_runs = _list_assumptions_with_runs(paper, states)
-    distances_by_tier = ((PROTOCOLS[tier], _list_setting_distances(context)) for tier, context in tiers.items())
+    tier_distances = ((PROTOCOLS[tier], _list_setting_distances(context)) for tier, context in tiers.items())
     blocks[name] = _render_template(
         "paper",
         document=document,
@@ -182,10 +188,10 @@ def make_blocks(
         claims=_list_claims(document, tiers),
         parts=parts,
         linked=linked,
-        settings=[(protocol, rows) for protocol, rows in distances_by_tier if rows],
-        outcomes=states,
-        tried=assumptions_with_runs,
-        untried=[key for key in paper.assumptions if key not in assumptions_with_runs],
+        distances_by_tier=[(protocol, rows) for protocol, rows in tier_distances if rows],
+        alternative_states=states,
+        assumptions_with_runs=assumptions_with_runs,
+        assumptions_without_runs=[key for key in paper.assumptions if key not in assumptions_with_runs],
     )
     return blocks
 
@@ -217,11 +223,11 @@ def _list_claims(document: Document, tiers: Mapping[str, Context]) -> list[dict[
             {
                 "answer": answer,
                 "claim": claim,
-                "judged": [decision for decision in decisions if decision],
-                "rule": list_decision_rules(claim, answer.decision),
+                "decisions": [decision for decision in decisions if decision],
+                "rules": list_decision_rules(claim, answer.decision),
             }
         )
-    return sorted(claims, key=lambda row: not row["judged"])
+    return sorted(claims, key=lambda row: not row["decisions"])
 
 
 def _describe_decision(tier: str, context: Context, answer: Answer) -> dict[str, Any] | None:
@@ -233,7 +239,9 @@ def _describe_decision(tier: str, context: Context, answer: Answer) -> dict[str,
     return {
         "tier": tier,
         "row": make_claim_cells(answer.claim, answer.title, decision),
-        "primary": [make_setting_cells(name_setting(name), other) for name, other in decision.co_primary.items()],
+        "co_primary_rows": [
+            make_setting_cells(name_setting(name), other) for name, other in decision.co_primary.items()
+        ],
         "rows": make_comparison_rows(decision),
         "notes": render_claim_notes(decision),
         "alternatives": [

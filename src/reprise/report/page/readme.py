@@ -46,9 +46,9 @@ def render_results(summary: Summary) -> str:
     shown_marks = [mark for mark in MARKS if mark not in _MARKS_NOT_IN_README]
     values = {
         "notes": render_summary_notes(summary),
-        "replicates": REPLICATION_WORDS,
+        "replication_words": REPLICATION_WORDS,
         "marks": MARKS,
-        "shown": shown_marks,
+        "marks_shown": shown_marks,
     }
     return render_text("readme.md.j2", summary=summary, **values).strip()
 
