@@ -60,14 +60,14 @@ def _losses_by_count(project: Project, paper: str, claim: Claim, tier: str | Non
     """Print the losses by counts of words that a claim rests on, of each tier that has evaluations of its models."""
     if not asks_evaluations(claim):
         return
-    from reprise.report.papers.shared.tables import lay_out_losses
+    from reprise.report.papers.shared.tables import make_loss_table
 
     compared = {term.experiment for term in list_terms(claim)}
     names = [name for name in project.papers[paper].experiments if name in compared]
     for at in [tier] if tier else [FULL, "reduced"]:
         asked = [e for e in resolve_all(project) if (e.tier, e.paper) == (at, paper) and e.experiment in names]
         runs = load_paper(project, paper, asked)
-        losses = lay_out_losses([runs[name] for name in names], claim.split)
+        losses = make_loss_table([runs[name] for name in names], claim.split)
         if len(losses.rows):
             title = f"\nNats per word by its count in the training text, {claim.split}, tier {at}"
             heads = [column.title for column in losses.columns]

@@ -494,15 +494,15 @@ def loss_by_count(context: Context, table_id: str, options: Mapping[str, Any]) -
     With two experiments, the last column is the second mean minus the first.
     """
     names = context.list_cited_experiments(table_id)
-    table = lay_out_losses([context.runs[name] for name in names if name in context.runs], options["split"])
+    table = make_loss_table([context.runs[name] for name in names if name in context.runs], options["split"])
     evaluated = {runs.name for runs in context.runs.values() if runs.evaluations}
     not_evaluated = [context.get_title(name) for name in names if name not in evaluated]
     table.notes.extend([f"Weights not evaluated yet: {'; '.join(not_evaluated)}."] if not_evaluated else [])
     return table
 
 
-def lay_out_losses(experiments: Sequence[Runs], split: str) -> Table:
-    """Lay out the losses by count of experiments, in their order; see `loss_by_count`."""
+def make_loss_table(experiments: Sequence[Runs], split: str) -> Table:
+    """Make the table of losses by count, with the experiments in this order; see `loss_by_count`."""
     rows = list(losses_by_count(experiments, split))
     columns = [
         Column("Word", lambda row: _SIDE_NAMES[row["side"]], is_text=True),
@@ -515,9 +515,9 @@ def lay_out_losses(experiments: Sequence[Runs], split: str) -> Table:
             cells.make_number_column(f"SD, {experiment.title}", f"{experiment.name}.std", 4),
         ]
     if len(experiments) == 2:
-        keys_of_means = [f"{experiment.name}.mean" for experiment in experiments]
+        mean_keys = [f"{experiment.name}.mean" for experiment in experiments]
         for row in rows:
-            row["change"] = None if None in (means := [row[key] for key in keys_of_means]) else means[1] - means[0]
+            row["change"] = None if None in (means := [row[key] for key in mean_keys]) else means[1] - means[0]
         columns.append(Column("Change", lambda row: cells.format_signed(row["change"], 4)))
     notes = [
         f"{experiment.title}: {format_count(len(experiment.evaluations), 'evaluation')}."
