@@ -16,14 +16,13 @@ _LOG = logging.getLogger(__name__)
 class Choice:
     """A family's engines: `reference`, the readable model, and where there is one a `fast` one, each made of a model.
 
-    The fast engine computes the classes `knows` and none that inherits from these, which may have equations of its own;
-    `in_cpp` it computes in float32 on a CPU alone.
+    The fast engine, in C++, computes in float32 on a CPU, and the classes `knows` alone: one that inherits from these
+    may have equations of its own.
     """
 
     reference: Callable[[Any], Any]
     fast: Any = None
     knows: tuple[type, ...] = ()
-    in_cpp: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,7 +61,7 @@ class Choice:
         if type(model) not in self.knows:
             return f"knows {', '.join(known.__name__ for known in self.knows)}, not {type(model).__name__}"
         parameter = next(model.parameters())
-        if self.in_cpp and (parameter.device.type != "cpu" or str(parameter.dtype) != "torch.float32"):
+        if parameter.device.type != "cpu" or str(parameter.dtype) != "torch.float32":
             return "computes in float32 on a CPU only"
         return ""
 

@@ -24,16 +24,15 @@ from reprise.models.gated import GRU
 from reprise.models.gso import GSO
 from reprise.models.rntn import RNTN, initialise
 
-# The family's module, a model of it, its fast engine, and whether that is in C++.
+# The family's module, a model of it, and its fast engine.
 FAMILIES = {
-    "rntn": (rntn, lambda: RNTN(20, 4), "fused", True),
-    "gated": (gated, lambda: GRU(20, 3, 4), "grouped", False),
-    "gso": (gso, lambda: GSO(20, 4, 3, True, True, "tanh"), "fused", True),
-    "palindromes": (palindromes, lambda: Elman(1, 4, 10), "fused", True),
-    "loglinear": (loglinear, loglinear_model, "fused", True),
+    "rntn": (rntn, lambda: RNTN(20, 4), "fused"),
+    "gated": (gated, lambda: GRU(20, 3, 4), "grouped"),
+    "gso": (gso, lambda: GSO(20, 4, 3, True, True, "tanh"), "fused"),
+    "palindromes": (palindromes, lambda: Elman(1, 4, 10), "fused"),
+    "loglinear": (loglinear, loglinear_model, "fused"),
 }
 EACH = pytest.mark.parametrize("name", FAMILIES)
-IN_CPP = pytest.mark.parametrize("name", [name for name, (*_, compiled) in FAMILIES.items() if compiled])
 
 
 @pytest.fixture
@@ -50,34 +49,34 @@ def use_compiler(fresh_build, monkeypatch):
 
 
 def family_of(name):
-    family, build_model, fast, compiled = FAMILIES[name]
+    family, build_model, fast = FAMILIES[name]
     model = build_model()
     if name != "loglinear":
         zeros = torch.zeros(sum(p.numel() for p in model.parameters()))
         torch.nn.utils.vector_to_parameters(zeros, model.parameters())
-    return family.choose, model, fast, compiled
+    return family.choose, model, fast
 
 
 @EACH
 def test_engines_are_chosen_by_name(name):
-    choose, model, fast, compiled = family_of(name)
+    choose, model, fast = family_of(name)
     assert choose("reference", model).name == "reference"
-    if not compiled or COMPILERS:
+    if COMPILERS:
         assert choose("auto", model).name == choose(fast, model).name == fast
 
 
-@IN_CPP
+@EACH
 def test_in_other_precisions_the_readable_model_trains(name):
-    choose, model, fast, _ = family_of(name)
+    choose, model, fast = family_of(name)
     double = model.double()
     assert choose("auto", double).name == "reference"
     with pytest.raises(UserError, match="computes in float32 on a CPU only; choose engine: reference"):
         choose(fast, double)
 
 
-@IN_CPP
+@EACH
 def test_without_a_compiler_the_readable_model_trains(name, fresh_build, monkeypatch, caplog):
-    choose, model, fast, _ = family_of(name)
+    choose, model, fast = family_of(name)
     monkeypatch.setenv("CXX", "no-such-compiler")
     assert choose("auto", model).name == "reference"
     (record,) = caplog.records
@@ -89,7 +88,7 @@ def test_without_a_compiler_the_readable_model_trains(name, fresh_build, monkeyp
 @EACH
 def test_a_class_that_inherits_is_trained_by_autograd_alone(name):
     """It may have equations of its own, which the fast engines, written for its parent, would pass over."""
-    choose, model, fast, _ = family_of(name)
+    choose, model, fast = family_of(name)
     model.__class__ = type("Other", (type(model),), {})
     assert choose("reference", model).name == choose("auto", model).name == "reference"
     with pytest.raises(UserError, match=rf"engine: {fast} knows .*, not Other; choose engine: reference"):
@@ -116,7 +115,7 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="AVX-512 is of x86-64")
-@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family[3]])
+@pytest.mark.parametrize("name", FAMILIES)
 def test_engines_compile_for_avx_512_also_where_the_processor_lacks_it(name, fresh_build, monkeypatch):
     """Where it has AVX-512, the tests of the native build run it."""
     monkeypatch.setenv("REPRISE_MARCH", "x86-64-v4")

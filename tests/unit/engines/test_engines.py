@@ -37,7 +37,6 @@ class Family:
 
     choose: Any
     step: Callable[[Any, nn.Module, Any], Found]
-    in_cpp: bool = True
 
 
 def with_gradients(call: Callable[[Any, Any], Any]) -> Callable[[Any, nn.Module, Any], Found]:
@@ -126,7 +125,7 @@ FAMILIES = {
     "palindromes": Family(palindromes.choose, with_gradients(lambda engine, batch: engine.loss_and_gradients(*batch))),
     "gso": Family(gso.choose, with_gradients(gso_step)),
     "rntn": Family(rntn.choose, descending(rntn_step)),
-    "gated": Family(gated.choose, descending(gated_step), in_cpp=False),
+    "gated": Family(gated.choose, descending(gated_step)),
     "loglinear": Family(loglinear.choose, loglinear_step),
 }
 
@@ -179,10 +178,9 @@ MODELS: dict[str, dict[str, Callable[[], nn.Module]]] = {
     "loglinear": {kind: lambda kind=kind: loglinear_model(kind) for kind in KINDS},
 }
 CASES = [
-    pytest.param(family, model, march, marks=(needs_compiler, *marks) if FAMILIES[family].in_cpp else ())
+    pytest.param(family, model, march, marks=(needs_compiler, *marks))
     for (march,), marks in ((case.values, case.marks) for case in MARCHES)
     for family, models in MODELS.items()
-    if FAMILIES[family].in_cpp or not march
     for model in models
 ]
 IN_EACH_WIDTH = pytest.mark.parametrize(("family", "name", "march"), CASES, indirect=["march"])
@@ -290,16 +288,17 @@ REFUSED = {
     "palindromes": lambda symbol: (torch.full((4, 3), symbol), torch.zeros(3, dtype=torch.int64)),
     "gso": lambda symbol: (pack(split_of([9 * [symbol]]), np.arange(1), 1)[0], "mean-tokens"),
     "rntn": lambda symbol: (cut(split_of([5 * [symbol]]), start=symbol), FAR, "sum", 0.0),
+    "gated": lambda symbol: (*2 * [torch.full((3, 2), symbol)], None, "mean-steps", 1.0),
 }
 
 
 @pytest.mark.parametrize("symbol", [-1, 2051])
 @pytest.mark.parametrize(
     ("family", "name"),
-    [("palindromes", "Elman (7, 17, 5)"), ("gso", "gso tanh"), ("rntn", "s-rnn")],
+    [("palindromes", "Elman (7, 17, 5)"), ("gso", "gso tanh"), ("rntn", "s-rnn"), ("gated", "r-gru")],
 )
 @needs_compiler
 def test_symbols_of_another_model_are_refused(family, name, symbol):
     model = drawn(family, name)
-    with pytest.raises(ValueError, match=r"(symbols|tokens|token ids) must be .*in 0 \.\. "):
+    with pytest.raises(ValueError, match=r"(symbols|tokens|token ids|words) must be .*in 0 \.\. "):
         FAMILIES[family].step(FAMILIES[family].choose("auto", model), model, REFUSED[family](symbol))

@@ -1,20 +1,27 @@
 """The step of the engines of the gated language models, and the products that they are made of."""
 
+import copy
+
 import pytest
 import torch
+from compiler_helpers import needs_compiler
 
 from reprise.engines import gemm
 from reprise.engines.gated import GroupedEngine, ReferenceEngine
 from reprise.models.gated import GRU, initialise
 
 
-@pytest.mark.parametrize("engine", [ReferenceEngine, GroupedEngine])
+@pytest.mark.parametrize(
+    ("engine", "dtype"),
+    [(ReferenceEngine, torch.float64), pytest.param(GroupedEngine, torch.float32, marks=needs_compiler)],
+)
 @pytest.mark.parametrize(("reduction", "share"), [("sum-steps", 1 / 3), ("mean-steps", 1 / 6)])
 @pytest.mark.parametrize("clip", [0.1, 1e9])
-def test_the_step_is_that_of_the_stated_loss(engine, reduction, share, clip):
+def test_the_step_is_that_of_the_stated_loss(engine, dtype, reduction, share, clip):
     model, generator = GRU(12, 3, 4, 3), torch.Generator().manual_seed(0)
     initialise(model, 0.4, generator)
-    fast = engine(model.double())
+    fast = engine(copy.deepcopy(model).to(dtype))
+    model = model.double()
     fast.reset(3)
     x, y = torch.randint(12, (2, 2, 3), generator=generator)
     loss = fast.train(x, y, None, learning_rate=0.5, reduction=reduction, clip_norm=clip)
@@ -28,7 +35,7 @@ def test_the_step_is_that_of_the_stated_loss(engine, reduction, share, clip):
     rate = 0.5 * min(1.0, clip / norm)
     stepped = [(p - rate * g).detach() for p, g in zip(parameters, gradients, strict=True)]
     for ours, exact in zip(fast.export().values(), stepped, strict=True):
-        torch.testing.assert_close(ours, exact)
+        torch.testing.assert_close(ours, exact.to(dtype))
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 33])

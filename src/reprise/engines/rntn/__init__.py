@@ -9,4 +9,4 @@ from reprise.models.rntn import RNTN
 
 __all__ = ["Subsequences", "choose", "cut"]
 
-choose = Choice(ReferenceEngine, FusedEngine, knows=(RNTN, MRNN), in_cpp=True)
+choose = Choice(ReferenceEngine, FusedEngine, knows=(RNTN, MRNN))

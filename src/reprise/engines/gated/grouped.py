@@ -2,47 +2,62 @@
 
 Against autograd on the readable model: no matrix is copied for a word, gradients of matrices and embeddings exist for
 the words of the window alone, weight gradients are one product over all steps, logits become their own derivatives in
-place, and products use the whole vector width (`engines/gemm.py`). Symbols as in `models/gated.py`.
+place, and products use the whole vector width (`engines/gemm.py`). What lies between the large products is C++,
+`gated.cpp`. Symbols as in `models/gated.py`.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from types import SimpleNamespace
+from typing import Any
+
 import torch
 from torch import Tensor
-from torch.nn import functional
 
+from reprise.engines import build
 from reprise.engines.clipping import clipping_factor
 from reprise.engines.gated.reference import share_of_one_word
 from reprise.engines.gemm import Linear, linear_for
 from reprise.engines.readable import take_state
 from reprise.models.gated import GRU, GatedLanguageModel, Masks, State
 
-# Logits that are turned into derivatives at a time, so that every pass but the first finds them in the caches.
-CACHED = 500_000
+Window = build.structure("i B H", "p gates candidate h c tanh_c reset dh d_gates d_candidate carried")
+Matrices = build.structure("i B H width", "p matrices of_row order")
+FUNCTIONS = {
+    "lstm_forward": "-pipp",
+    "lstm_backward": "-pipp",
+    "gru_gates": "-pip",
+    "gru_state": "-pip",
+    "gru_backward": "-pip",
+    "gru_backward_reset": "-pip",
+    "multiply": "-pipp",
+    "multiply_transposed": "-pipp",
+    "softmax_minus_target": "dpiipp",
+    "lanes": "i",
+}
 
 
 class GroupedEngine:
-    """For a CPU, in the model's dtype; see `ReferenceEngine`."""
+    """For GRU and LSTM in float32 on a CPU; see `ReferenceEngine`. NoCompiler if it cannot be compiled."""
 
     name = "grouped"
 
     def __init__(self, model: GatedLanguageModel) -> None:
-        self.model = model
+        self.model, self.device = model, model.E.device
         self.state: State = ()
-        self.device, self.linear = model.E.device, linear_for(model.E)
-        new, G = model.E.detach().new_empty, len(model.gates)
-        V, E, H, K = model.vocabulary, model.embedding, model.hidden, model.matrices
-        self.E = new(V, E)
+        self.library, self.linear = build.functions("gated", **FUNCTIONS), linear_for(model.E)
+        G, V, E, H, K = len(model.gates), model.vocabulary, model.embedding, model.hidden, model.matrices
+        lanes = self.library.lanes() if K > 1 else 1
+        width = -(-H // lanes) * lanes  # words' matrices are filled up to whole vectors with zeros
         # The logistic gates' weights one above the other; the candidate's, `_c`, apart.
-        self.W, self.U_T, self.b = new(G * H, E), new(H, G * H), new(G * H)
-        self.W_c, self.U_c_T, self.b_c = new(H, E), new(K, H, H), new(K, H)
-        self.W_o_T, self.b_o = new(H, V), new(V)
+        shapes = [(V, E), (G * H, E), (H, G * H), (H, E), (K, width, width), (H, V)]
+        self.E, self.W, self.U_T, self.W_c, padded, self.W_o_T = build.in_huge_pages(shapes)
+        self.U_c_T = padded[:, :H, :H]
+        self.b, self.b_c, self.b_o = torch.zeros(G * H), torch.zeros(K, H), torch.zeros(V)
         self.load(model.state_dict())
-        matrices = OneMatrix if K == 1 else WordMatrices
-        self.matrices = matrices(self.U_c_T, self.linear)
+        self.matrices = OneMatrix(self.U_c_T, self.linear) if K == 1 else WordMatrices(self.library, padded, H)
         recurrence = GRURecurrence if isinstance(model, GRU) else LSTMRecurrence
-        self.recurrence = recurrence(self.U_T, self.matrices, self.linear)
+        self.recurrence = recurrence(self.library, self.U_T, self.matrices, self.linear)
 
     def reset(self, batch: int) -> None:
         self.state = tuple(self.E.new_zeros(batch, self.model.hidden) for _ in range(self.model.states))
@@ -88,13 +103,12 @@ class GroupedEngine:
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         _, _, _, h = self._read(x, None)
         L = self.linear(h, self.W_o_T.T, self.b_o)  # (T B, V)
-        pieces = zip(*self._pieces(L, y.flatten()), strict=True)
-        losses = [functional.cross_entropy(some, targets, reduction="none") for some, targets in pieces]
-        return torch.cat(losses).sum(dtype=torch.float64).item()
+        return self._softmax_minus_target(L, y.flatten(), torch.zeros_like(self.b_o))
 
     def _read(self, x: Tensor, masks: Masks | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Words, their matrices (T B,), embeddings (T B, E) and states (T B, H) of a window x (T, B)."""
-        words, k = x.flatten(), self.model.matrix_index(x)
+        self._require_words(x)
+        words, k = x.flatten(), self.model.matrix_index(x).contiguous()
         self.matrices.plan(k)
         k = k.flatten()
         e = self.E[words] if masks is None else self.E[words].mul_(masks[0].flatten(0, 1))
@@ -106,17 +120,23 @@ class GroupedEngine:
     def _through_softmax(self, s: Tensor, y: Tensor, share: float) -> tuple[float, Tensor, Tensor, Tensor]:
         """Softmax input s (n, H), targets (n,): summed loss; derivatives by s (n, H), W_o^T (H, V) and b_o (V,)."""
         L = self.linear(s, self.W_o_T.T, self.b_o)  # (n, V)
-        loss, db_o = 0.0, torch.zeros_like(self.b_o)
-        for some, targets in zip(*self._pieces(L, y), strict=True):
-            loss += _softmax_minus_target(some, targets[:, None])
-            db_o += some.sum(0)
+        db_o = torch.zeros_like(self.b_o)
+        loss = self._softmax_minus_target(L, y, db_o)
         ds = self.linear(L, self.W_o_T, None).mul_(share)
         return loss, ds, self.linear((s * share).T.contiguous(), L.T, None), db_o.mul_(share)
 
-    def _pieces(self, L: Tensor, y: Tensor) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """Logits (n, V) and targets (n,) in stretches of rows that fit into the caches."""
-        rows = max(1, CACHED // L.shape[1])
-        return L.split(rows), y.split(rows)
+    def _softmax_minus_target(self, L: Tensor, y: Tensor, sums: Tensor) -> float:
+        """Turn logits L (n, V) into the loss's derivatives by them and add these to sums (V,).
+
+        Returns the summed loss of the targets y (n,), nats.
+        """
+        self._require_words(y)
+        return self.library.softmax_minus_target(L, *L.shape, y.contiguous(), sums)
+
+    def _require_words(self, words: Tensor) -> None:
+        """Refuse numbers that are no words of the model, which C++ would take for places in memory."""
+        if words.dtype != torch.int64 or not 0 <= words.min() <= words.max() < self.model.vocabulary:
+            raise ValueError(f"words must be int64 in 0 .. {self.model.vocabulary - 1}")
 
     def export(self) -> dict[str, Tensor]:
         return {name: value.clone() for name, value in self._named().items()}
@@ -135,61 +155,56 @@ class GroupedEngine:
         return {name: views[name] for name, _ in model.named_parameters()}
 
 
-def _softmax_minus_target(L: Tensor, target: Tensor) -> float:
-    """Logits L (n, V) become their loss's derivatives in place; the summed loss of targets (n, 1), nats."""
-    log_p = L.gather(1, target) - L.amax(1, keepdim=True)
-    torch.softmax(L, 1, out=L)
-    # log Z = - log of the greatest probability, which cannot underflow as the target's can
-    log_p += L.amax(1, keepdim=True).log()
-    L.scatter_add_(1, target, torch.full_like(log_p, -1.0))
-    return -log_p.sum(dtype=torch.float64).item()
-
-
 # Recurrences begin with the gates' products with the input, made for all steps at once: `gates` (T, B, G H) for the G
 # logistic gates in the order of the equations, `candidate` (T, B, H). They end with the loss's derivatives by the same.
+# What is computed for each unit of a step is in C++.
 
 
 class Recurrence:
     """`transposed` (H, G H) holds the gates' U^T side by side."""
 
-    def __init__(self, transposed: Tensor, matrices: OneMatrix | WordMatrices, linear: Linear) -> None:
-        self.transposed, self.matrices, self.linear = transposed, matrices, linear
+    def __init__(
+        self, library: SimpleNamespace, transposed: Tensor, matrices: OneMatrix | WordMatrices, linear: Linear
+    ) -> None:
+        self.library, self.transposed, self.matrices, self.linear = library, transposed, matrices, linear
+
+    def begin(self, gates: Tensor, candidate: Tensor, state: State, **kept: Tensor) -> Any:
+        """Make the arrays of a window with first states (B, H) and return the window, as C++ reads it."""
+        T, B, H = candidate.shape
+        states = [candidate.new_empty(T + 1, B, H) for _ in state]
+        for every, first in zip(states, state, strict=True):
+            every[0] = first
+        self.h = states[0]
+        self.forward_arrays = {"gates": gates, "candidate": candidate, **dict(zip("hc", states, strict=False)), **kept}
+        return Window(B=B, H=H, **self.forward_arrays)
+
+    def begin_backward(self, dh: Tensor) -> tuple[Any, Tensor, Tensor]:
+        """Return the window for the way back from dh (T, B, H), and where derivatives by gates and candidate go."""
+        d_gates, d_candidate = (torch.empty_like(self.forward_arrays[name]) for name in ("gates", "candidate"))
+        arrays = {"dh": dh, "d_gates": d_gates, "d_candidate": d_candidate, "carried": torch.empty_like(dh[0])}
+        return Window(B=dh.shape[1], H=dh.shape[2], **self.forward_arrays, **arrays), d_gates, d_candidate
 
 
 class GRURecurrence(Recurrence):
     """Equations (6)-(9)."""
 
     def forward(self, gates: Tensor, candidate: Tensor, state: State) -> tuple[Tensor, State]:
-        """Finishes the gates in place: all states h (T, B, H), the last one."""
-        T, B, H = candidate.shape
-        self.gates, self.candidate = gates, candidate
-        self.h = candidate.new_empty(T + 1, B, H)
-        self.h[0] = state[0]
+        """Finish the gates in place; return all states h (T, B, H) and the last (h,)."""
         self.multiplied = torch.empty_like(candidate)  # r_t * h_{t-1}, which meets the matrix
-        parts = gates, gates[..., :H], gates[..., H:], candidate, self.multiplied, self.h[:-1], self.h[1:]
-        steps = zip(*(part.unbind() for part in parts), strict=True)
-        for t, (both, r, z, c, rh, h, h_next) in enumerate(steps):
-            both.add_(self.linear(h, self.transposed.T, None)).sigmoid_()  # (6), (7)
-            torch.mul(r, h, out=rh)
-            c.add_(self.matrices.multiply(t, rh)).tanh_()  # (8)
-            torch.lerp(c, h, z, out=h_next)  # (9): c + z (h - c)
+        window = self.begin(gates, candidate, state, reset=self.multiplied)
+        for t, (h, rh) in enumerate(zip(self.h[:-1].unbind(), self.multiplied.unbind(), strict=True)):
+            self.library.gru_gates(window, t, self.linear(h, self.transposed.T, None))  # (6), (7)
+            self.library.gru_state(window, t, self.matrices.multiply(t, rh))  # (8), (9)
         return self.h[1:], (self.h[-1],)
 
     def backward(self, dh: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute the derivatives by gates and candidate from dh (T, B, H), those by states of the softmax, used up."""
-        T, _, H = dh.shape
-        h, c, r, z = self.h[:-1], self.candidate, self.gates[..., :H], self.gates[..., H:]
-        by_r, by_z, by_c = h * r * (1 - r), (h - c) * z * (1 - z), (1 - z) * (1 - c * c)
-        d_gates, d_candidate = torch.empty_like(self.gates), torch.empty_like(c)
-        d_r, d_z = d_gates[..., :H], d_gates[..., H:]
-        for t in range(T - 1, -1, -1):
-            d = dh[t]
-            torch.mul(d, by_c[t], out=d_candidate[t])
-            torch.mul(d, by_z[t], out=d_z[t])
-            d_rh = self.matrices.multiply_transposed(t, d_candidate[t])
-            torch.mul(d_rh, by_r[t], out=d_r[t])
-            if t:
-                dh[t - 1].add_(self.linear(d_gates[t], self.transposed, None)).addcmul_(d, z[t]).addcmul_(d_rh, r[t])
+        """Compute the derivatives by gates and candidate from those by states, dh (T, B, H), of the softmax."""
+        window, d_gates, d_candidate = self.begin_backward(dh)
+        by_gates = None  # the part of dh that comes from the next step's gates
+        for t in range(len(dh) - 1, -1, -1):
+            self.library.gru_backward(window, t, by_gates)
+            self.library.gru_backward_reset(window, t, self.matrices.multiply_transposed(t, d_candidate[t]))
+            by_gates = self.linear(d_gates[t], self.transposed, None) if t else None
         return d_gates, d_candidate
 
 
@@ -198,42 +213,22 @@ class LSTMRecurrence(Recurrence):
 
     def forward(self, gates: Tensor, candidate: Tensor, state: State) -> tuple[Tensor, State]:
         """Finish the gates in place; return all states h (T, B, H) and the last (h, c)."""
-        T, B, H = candidate.shape
-        self.gates, self.candidate = gates, candidate
-        self.h, self.c = candidate.new_empty(T + 1, B, H), candidate.new_empty(T + 1, B, H)
-        self.h[0], self.c[0] = state
+        window = self.begin(gates, candidate, state, tanh_c=torch.empty_like(candidate))
         self.multiplied = self.h[:-1]
-        self.tanh_c = torch.empty_like(candidate)
-        parts = gates, *gates.split(H, -1), candidate, self.tanh_c, self.h[:-1], self.h[1:], self.c[:-1], self.c[1:]
-        steps = zip(*(part.unbind() for part in parts), strict=True)
-        for t, (all_three, f, i, o, new, tanh_c, h, h_next, c, c_next) in enumerate(steps):
-            all_three.add_(self.linear(h, self.transposed.T, None)).sigmoid_()  # (10), (11), (12)
-            new.add_(self.matrices.multiply(t, h)).tanh_()  # (13)
-            torch.mul(i, new, out=c_next).addcmul_(f, c)  # (14)
-            torch.mul(o, torch.tanh(c_next, out=tanh_c), out=h_next)  # (15)
-        return self.h[1:], (self.h[-1], self.c[-1])
+        for t, h in enumerate(self.multiplied.unbind()):
+            by_gates, by_candidate = self.linear(h, self.transposed.T, None), self.matrices.multiply(t, h)
+            self.library.lstm_forward(window, t, by_gates, by_candidate)
+        return self.h[1:], (self.h[-1], self.forward_arrays["c"][-1])
 
     def backward(self, dh: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute the derivatives by gates and candidate from dh (T, B, H), those by states of the softmax, used up."""
-        T, _, H = dh.shape
-        new, c, tanh_c = self.candidate, self.c[:-1], self.tanh_c
-        f, i, o = self.gates.split(H, -1)
-        by_f, by_i, by_o = c * f * (1 - f), new * i * (1 - i), tanh_c * o * (1 - o)
-        by_new, by_c = i * (1 - new * new), o * (1 - tanh_c * tanh_c)
-        d_gates, d_candidate = torch.empty_like(self.gates), torch.empty_like(new)
-        d_f, d_i, d_o = d_gates.split(H, -1)
-        dc = torch.zeros_like(dh[0])
-        for t in range(T - 1, -1, -1):
-            d = dh[t]
-            dc.addcmul_(d, by_c[t])
-            torch.mul(dc, by_f[t], out=d_f[t])
-            torch.mul(dc, by_i[t], out=d_i[t])
-            torch.mul(d, by_o[t], out=d_o[t])
-            torch.mul(dc, by_new[t], out=d_candidate[t])
-            dc.mul_(f[t])
+        """Compute the derivatives by gates and candidate from those by states, dh (T, B, H), of the softmax."""
+        window, d_gates, d_candidate = self.begin_backward(dh)
+        by_gates = by_candidate = None  # the parts of dh that come from the next step
+        for t in range(len(dh) - 1, -1, -1):
+            self.library.lstm_backward(window, t, by_gates, by_candidate)
             if t:
-                dh[t - 1].add_(self.linear(d_gates[t], self.transposed, None))
-                dh[t - 1].add_(self.matrices.multiply_transposed(t, d_candidate[t]))
+                by_gates = self.linear(d_gates[t], self.transposed, None)
+                by_candidate = self.matrices.multiply_transposed(t, d_candidate[t])
         return d_gates, d_candidate
 
 
@@ -263,57 +258,38 @@ class OneMatrix:
 
 
 class WordMatrices:
-    """U (K, H, H), given transposed: read along its rows, one row of h times a matrix is twice as fast.
+    """U (K, H, H), given transposed and filled up with zeros: (K, width, width)."""
 
-    It is used where it lies, so that it may be changed in place.
-    """
-
-    def __init__(self, transposed: Tensor, linear: Linear) -> None:
-        self.transposed, self.each = transposed.unbind(), transposed.mT.unbind()
+    def __init__(self, library: SimpleNamespace, padded: Tensor, hidden: int) -> None:
+        self.library, self.padded, self.hidden = library, padded, hidden
 
     def plan(self, k: Tensor) -> None:
         """Take the matrix of each word of a window, k (T, B), and sort the rows of every step by it."""
-        table = k.cpu().numpy()
-        order = np.argsort(table, axis=1, kind="stable")
-        self.order = torch.from_numpy(order).to(k.device).unbind()
-        self.back = torch.from_numpy(np.argsort(order, axis=1)).to(k.device).unbind()
-        self.runs = [_runs(row) for row in np.take_along_axis(table, order, axis=1)]
-        flat = table.ravel()
-        self.window = torch.from_numpy(np.argsort(flat, kind="stable")).to(k.device)
-        self.window_runs = _runs(np.sort(flat))
+        order, (flat, self.window) = k.argsort(dim=1, stable=True), k.flatten().sort(stable=True)
+        self.present, counts = flat.unique_consecutive(return_counts=True)
+        self.counts = counts.tolist()
+        sizes = {"B": k.shape[1], "H": self.hidden, "width": self.padded.shape[1]}
+        self.of_window = Matrices(**sizes, matrices=self.padded, of_row=k, order=order)
 
     def multiply(self, t: int, h: Tensor) -> Tensor:
         """U^k_b h_b of each row b of step t: h (B, H) -> (B, H)."""
-        return self._by_matrix(t, h, self.transposed)
+        out = torch.empty_like(h)
+        self.library.multiply(self.of_window, t, h, out)
+        return out
 
     def multiply_transposed(self, t: int, d: Tensor) -> Tensor:
         """Multiply the transposed matrices with d_b, (B, H) -> (B, H)."""
-        return self._by_matrix(t, d, self.each)
-
-    def _by_matrix(self, t: int, h: Tensor, matrices: tuple[Tensor, ...]) -> Tensor:
-        if len(h) == 1:
-            return h @ matrices[self.runs[t][0][0]]
-        h = h.index_select(0, self.order[t])
-        out = torch.empty_like(h)
-        for k, first, last in self.runs[t]:
-            torch.mm(h[first:last], matrices[k], out=out[first:last])
-        return out.index_select(0, self.back[t])
+        out = torch.empty_like(d)
+        self.library.multiply_transposed(self.of_window, t, d, out)
+        return out
 
     def gradient(self, d: Tensor, h: Tensor) -> tuple[Tensor | None, Tensor]:
         """Sum d_i h_i^T, transposed, over the rows i of each matrix that occurs, d and h (T B, H).
 
         Returns which matrices (P,), sums (P, H, H); with a single matrix None, (1, H, H).
         """
-        d, h = d.index_select(0, self.window), h.index_select(0, self.window)
-        sums = h.new_empty(len(self.window_runs), *self.transposed[0].shape)
-        for total, (_, first, last) in zip(sums, self.window_runs, strict=True):
-            torch.mm(h[first:last].T, d[first:last], out=total)
-        present = torch.tensor([k for k, _, _ in self.window_runs], device=h.device)
-        return present, sums
-
-
-def _runs(sorted_values: np.ndarray) -> list[tuple[int, int, int]]:
-    """(value, first, last + 1) of each run of equal values."""
-    values, first = np.unique(sorted_values, return_index=True)
-    last = [*first[1:].tolist(), len(sorted_values)]
-    return list(zip(values.tolist(), first.tolist(), last, strict=True))
+        sums = h.new_empty(len(self.counts), self.hidden, self.hidden)
+        rows = (some.index_select(0, self.window).split(self.counts) for some in (d, h))
+        for total, of_d, of_h in zip(sums, *rows, strict=True):
+            torch.mm(of_h.T, of_d, out=total)
+        return self.present, sums
