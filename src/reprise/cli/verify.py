@@ -209,13 +209,13 @@ def readings_command(options: argparse.Namespace) -> None:
     """
     project, experiments = project_and_experiments(options.tier)
     require_paper(project, options.paper)
-    from reprise.evidence.readings import HEAD, distances, lines
+    from reprise.evidence.readings import HEAD, make_rows, rank_readings
     from reprise.evidence.runs import load_runs
 
     paper = project.papers[options.paper]
     runs = load_runs(project, experiments)[options.paper]
-    readings = distances(paper, runs)
-    if not readings:
+    ranked = rank_readings(paper, runs)
+    if not ranked:
         print(f"{options.paper}: no printed number has one of ours at the tier {project.config.tier}")
         return
-    console().print(table(HEAD, lines(readings)))
+    console().print(table(HEAD, make_rows(ranked)))

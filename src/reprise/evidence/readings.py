@@ -16,21 +16,24 @@ from reprise.evidence.measure import measure
 from reprise.evidence.runs import Runs, Table
 
 CHOSEN = "as chosen"
-_FAR = 4
-"""A row that is this many times as far off as the next one is named."""
-LEAST = 2
-"""The least number of rows for a rank: one row has no difference."""
+_OUTLIER = 4
+"""A row that is this many times as far from the paper as the next one is an outlier."""
+MIN_ROWS = 2
+"""Rows that a rank needs: one row has no difference."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One printed number: logarithms of ours and the paper's, and the SD of one replica of ours (None: unknown)."""
+    """One printed number: logarithms of ours and the paper's, the SD of one replica of ours and its degrees of freedom.
+
+    SD and degrees of freedom are None where they are unknown.
+    """
 
     term: Term
     ours: float
     paper: float
     n: int
-    deviation: float | None
+    sd: float | None
     df: float | None
 
 
@@ -38,12 +41,15 @@ class Row:
 class Distance:
     """How far a reading is from the paper, over `rows` of its numbers.
 
-    `level`: mean distance of levels in %; `effect`: of the differences of any two rows of one metric, in percentage
-    points, None for a single row; `likelihood`: mean log likelihood a row of the paper's numbers, Student's t with the
-    deviation between seeds, None where no deviation is known, and `chosen_likelihood` that of the reading as chosen on
-    the same rows. `factor`: by what all of ours are multiplied where the
-    unit is in doubt, 1 elsewhere. `chosen`: level of the reading as chosen over the same rows. `each`: distance from
-    the paper's number in % of it, row by row, of this reading and of the one as chosen.
+    Attributes:
+        level: Mean distance of levels, in %.
+        effect: Mean distance of the differences of any two rows of one metric, in percentage points; None for one row.
+        likelihood: Mean log likelihood of the paper's numbers, by Student's t with the SD between seeds; None without
+            an SD.
+        chosen_likelihood: That of the chosen setting on the same rows.
+        chosen: The level of the chosen setting on the same rows.
+        gaps: The distance from the paper's number in % of it, row by row, of this reading and of the chosen setting.
+        factor: What all our numbers are multiplied by where the unit is in doubt; 1 elsewhere.
     """
 
     reading: str
@@ -54,59 +60,59 @@ class Distance:
     likelihood: float | None
     chosen_likelihood: float | None
     chosen: float
-    each: tuple[Mapping[Term, float], Mapping[Term, float]]
+    gaps: tuple[Mapping[Term, float], Mapping[Term, float]]
     factor: float = 1.0
 
 
-def distances(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
-    """Return every reading that was run, ordered by the distance of its levels; readings with one row come last.
+def rank_readings(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
+    """Rank every reading that was run by the distance of its levels; readings with one row come last.
 
     A reading with too few replicas for an SD takes that of the chosen setting.
     """
-    free = any(claim.unit for claim in paper.claims.values())
-    chosen = {row.term: row for row in _rows(runs, paper, {})}
-    ranked = [_distance(CHOSEN, list(chosen.values()), chosen, free)] if chosen else []
+    unit_in_doubt = any(claim.unit for claim in paper.claims.values())
+    chosen = {row.term: row for row in _list_rows(runs, paper, {})}
+    ranked = [_measure_distance(CHOSEN, list(chosen.values()), chosen, unit_in_doubt)] if chosen else []
     for assumption, alternative, choice in paper.choices():
         suffix = f"{assumption}={alternative}"
         variants = {e: of for e in choice.experiments if (of := runs.get(f"{e}@{suffix}")) and of.finished}
-        rows = _rows(runs, paper, variants)
+        rows = _list_rows(runs, paper, variants)
         if rows := [row for row in rows if row.term in chosen and row.term.experiment in variants]:
-            ranked.append(_distance(suffix, rows, chosen, free))
-    return sorted(ranked, key=lambda one: (one.rows < LEAST, one.level))
+            ranked.append(_measure_distance(suffix, rows, chosen, unit_in_doubt))
+    return sorted(ranked, key=lambda one: (one.rows < MIN_ROWS, one.level))
 
 
-def off(each: Mapping[Term, float]) -> tuple[int, float, float | None]:
+def summarise_gaps(gaps: Mapping[Term, float]) -> tuple[int, float, float | None]:
     """Summarise the distances of the rows from the paper's numbers, in %.
 
     Returns:
         The number of rows without an outlier, their largest distance, and the distance of the outlier, if any.
     """
-    *most, far = sorted(each.values())
-    if most and far >= _FAR * most[-1]:
+    *most, far = sorted(gaps.values())
+    if most and far >= _OUTLIER * most[-1]:
         return len(most), most[-1], far
-    return len(each), far, None
+    return len(gaps), far, None
 
 
 HEAD = ("setting", "rows", "seeds", "level %", "as chosen %", "effect %", "log likelihood", "as chosen", "factor")
 
 
-def lines(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
-    """Return one line of cells per reading, in the columns of `HEAD`."""
-    shown = [
-        [_shown(x) for x in (one.level, one.chosen, one.effect, one.likelihood, one.chosen_likelihood)]
+def make_rows(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
+    """Return a row of cells for each reading, in the columns of `HEAD`."""
+    numbers_of = [
+        [_format(x) for x in (one.level, one.chosen, one.effect, one.likelihood, one.chosen_likelihood)]
         for one in ranked
     ]
     return [
         (one.reading, str(one.rows), str(one.seeds), *numbers, f"{one.factor:.3f}")
-        for one, numbers in zip(ranked, shown, strict=True)
+        for one, numbers in zip(ranked, numbers_of, strict=True)
     ]
 
 
-def _shown(value: float | None) -> str:
+def _format(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}".replace("-", "−") if value < 1000 else "> 1000"
 
 
-def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) -> Iterable[Row]:
+def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) -> Iterable[Row]:
     """Yield every positive number that the paper prints for a trained experiment with a number of ours."""
     table = Table(runs)
     for name, entry in paper.experiments.items():
@@ -118,11 +124,11 @@ def _rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) 
             if not value or not ours or min(value, *ours) <= 0 or of.counted([quantity]):
                 continue
             term, mean = Term(name, quantity), sum(map(math.log, ours)) / len(ours)
-            known = _deviation(term, table.under({name: of})) or _deviation(term, table)
+            known = _estimate_sd(term, table.under({name: of})) or _estimate_sd(term, table)
             yield Row(term, mean, math.log(value), len(ours), *(known or (None, None)))
 
 
-def _deviation(term: Term, table: Table) -> tuple[float, float] | None:
+def _estimate_sd(term: Term, table: Table) -> tuple[float, float] | None:
     """Return the SD of the logarithm of one replica and its degrees of freedom."""
     measured = measure(Contrast(((1.0, term),), log=True), table)
     if measured is None or measured.estimate.error is None or not measured.variances or not measured.variances[0]:
@@ -130,34 +136,32 @@ def _deviation(term: Term, table: Table) -> tuple[float, float] | None:
     return math.sqrt(measured.variances[0]), measured.estimate.df
 
 
-def _distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], free: bool) -> Distance:
-    shift = _shift(rows) if free else 0.0
+def _measure_distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], unit_in_doubt: bool) -> Distance:
+    shift = _fit_shift(rows) if unit_in_doubt else 0.0
     same = [chosen[row.term] for row in rows]
-    base = _shift(same) if free else 0.0
-    gaps = {row.term: row.ours + shift - row.paper for row in rows}
-    pairs = [abs(gaps[a.term] - gaps[b.term]) for a, b in combinations(rows, 2) if a.term.quantity == b.term.quantity]
-    known = [
-        (row, as_chosen) for row, as_chosen in zip(rows, same, strict=True) if row.deviation and as_chosen.deviation
-    ]
+    base = _fit_shift(same) if unit_in_doubt else 0.0
+    logs = {row.term: row.ours + shift - row.paper for row in rows}
+    pairs = [abs(logs[a.term] - logs[b.term]) for a, b in combinations(rows, 2) if a.term.quantity == b.term.quantity]
+    known = [(row, as_chosen) for row, as_chosen in zip(rows, same, strict=True) if row.sd and as_chosen.sd]
     return Distance(
         name,
         len(rows),
         sum(row.n for row in rows),
-        _level(rows, shift),
+        _compute_level(rows, shift),
         100 * sum(pairs) / len(pairs) if pairs else None,
-        _likelihood([row for row, _ in known], shift),
-        _likelihood([row for _, row in known], base),
-        _level(same, base),
-        (_off(rows, shift), _off(same, base)),
+        _compute_log_likelihood([row for row, _ in known], shift),
+        _compute_log_likelihood([row for _, row in known], base),
+        _compute_level(same, base),
+        (_compute_gaps(rows, shift), _compute_gaps(same, base)),
         math.exp(shift),
     )
 
 
-def _likelihood(rows: Sequence[Row], shift: float) -> float | None:
+def _compute_log_likelihood(rows: Sequence[Row], shift: float) -> float | None:
     """Return the mean log likelihood of the paper's numbers if they vary as ours do; None without rows."""
     from scipy import stats  # takes longer than most commands, so not above
 
-    scales = [row.deviation * math.sqrt(1 + 1 / row.n) for row in rows]
+    scales = [row.sd * math.sqrt(1 + 1 / row.n) for row in rows]
     logs = [
         float(stats.t.logpdf((row.ours + shift - row.paper) / scale, row.df)) - math.log(scale)
         for row, scale in zip(rows, scales, strict=True)
@@ -165,15 +169,15 @@ def _likelihood(rows: Sequence[Row], shift: float) -> float | None:
     return sum(logs) / len(logs) if logs else None
 
 
-def _shift(rows: Sequence[Row]) -> float:
+def _fit_shift(rows: Sequence[Row]) -> float:
     """Return the logarithm of the common factor that brings ours nearest to the paper's numbers."""
     return sum(row.paper - row.ours for row in rows) / len(rows)
 
 
-def _off(rows: Sequence[Row], shift: float) -> dict[Term, float]:
+def _compute_gaps(rows: Sequence[Row], shift: float) -> dict[Term, float]:
     return {row.term: 100 * abs(math.expm1(row.ours + shift - row.paper)) for row in rows}
 
 
-def _level(rows: Sequence[Row], shift: float) -> float:
+def _compute_level(rows: Sequence[Row], shift: float) -> float:
     """Return the mean distance in %: the larger of two numbers over the smaller, minus 1."""
     return 100 * sum(math.expm1(abs(row.ours + shift - row.paper)) for row in rows) / len(rows)

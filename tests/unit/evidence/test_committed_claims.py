@@ -12,7 +12,7 @@ from reprise.catalogue.options.texts import Text8
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Term, list_terms
 from reprise.evidence.decisions import read_claims
-from reprise.evidence.readings import off
+from reprise.evidence.readings import summarise_gaps
 from reprise.evidence.runs import Runs, Table, load_runs
 from reprise.evidence.verdicts.alternatives import readings
 from reprise.evidence.verdicts.decide import decide
@@ -63,7 +63,7 @@ def test_the_vocabulary_of_text8_is_asked_under_every_rule():
 )
 def test_a_row_that_is_much_further_off_than_all_others_is_told_apart(distances, expected):
     terms = (Term(f"e{i}", ("perplexity", "test")) for i in range(len(distances)))
-    assert off(dict(zip(terms, distances, strict=True))) == expected
+    assert summarise_gaps(dict(zip(terms, distances, strict=True))) == expected
 
 
 def test_every_claim_has_a_label_and_a_set_afterwards_mark_where_its_criterion_says_so():

@@ -8,7 +8,7 @@ from claims_helpers import QUANTITY, runs
 from config_helpers import experiments, project
 from scipy import stats
 
-from reprise.evidence.readings import CHOSEN, distances
+from reprise.evidence.readings import CHOSEN, rank_readings
 from reprise.evidence.runs import load_runs
 
 
@@ -35,10 +35,10 @@ def test_both_likelihoods_rest_on_the_rows_that_the_alternative_has():
 
     there = {name: made(name, values) for name, values in zip(names, chosen, strict=True)}
     there |= {f"{n}@schedule=rnnlm": made(f"{n}@schedule=rnnlm", v) for n, v in zip(names[:2], under, strict=True)}
-    found = {one.reading: one for one in distances(paper, there)}
+    found = {one.reading: one for one in rank_readings(paper, there)}
     other = found["schedule=rnnlm"]
     assert (found[CHOSEN].rows, other.rows) == (3, 2)
-    assert QUANTITY in {term.quantity for term in other.each[0]}
+    assert QUANTITY in {term.quantity for term in other.gaps[0]}
     assert other.likelihood == pytest.approx(likelihood([printed[n] for n in names[:2]], under))
     shared = likelihood([printed[n] for n in names], chosen)
     assert found[CHOSEN].likelihood == pytest.approx(shared)

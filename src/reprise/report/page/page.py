@@ -26,7 +26,7 @@ from reprise.config.displays import Entry, entries
 from reprise.config.project import Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError
-from reprise.evidence.readings import HEAD, distances, lines
+from reprise.evidence.readings import HEAD, make_rows, rank_readings
 from reprise.evidence.stability import RISE
 from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
 from reprise.evidence.verdicts.kinds import CLEAR
@@ -255,8 +255,8 @@ def _describe_decision(tier: str, context: Context, answer: Answer) -> dict[str,
 
 def _list_setting_distances(context: Context) -> list[tuple[str, ...]]:
     """List the distance of each setting from the paper's numbers; none without alternatives."""
-    settings = distances(context.paper, context.runs)
-    return lines(settings) if len(settings) > 1 else []
+    settings = rank_readings(context.paper, context.runs)
+    return make_rows(settings) if len(settings) > 1 else []
 
 
 def describe_alternatives(tiers: Mapping[str, Context]) -> dict[str, str]:

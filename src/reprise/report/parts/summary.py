@@ -240,13 +240,17 @@ def _find_nearest_setting(context: Context, answers: Sequence[Answer]) -> Neares
         return None
     equal_rank = {f"{assumption}={name}" for assumption, name, choice in context.paper.choices() if choice.co_primary}
     nearest = next(
-        (distance for distance in readings.distances(context.paper, context.runs) if distance.reading in equal_rank),
+        (
+            distance
+            for distance in readings.rank_readings(context.paper, context.runs)
+            if distance.reading in equal_rank
+        ),
         None,
     )
-    if nearest is None or nearest.rows < readings.LEAST:
+    if nearest is None or nearest.rows < readings.MIN_ROWS:
         return None
-    distances, chosen_distances = nearest.each
-    rows, distance, _ = readings.off(distances)
+    distances, chosen_distances = nearest.gaps
+    rows, distance, _ = readings.summarise_gaps(distances)
     terms = sorted(distances, key=distances.__getitem__)
     near_terms, farthest = terms[:rows], terms[-1]
     return NearestSetting(

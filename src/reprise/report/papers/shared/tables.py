@@ -81,8 +81,8 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     if context.tier == FULL and NOT_RUN in unjudged:
         notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
     notes += [f"{mark}: {meaning}" for mark, meaning in MARKS.items() if rows]
-    if distances := readings.distances(context.paper, context.runs)[1:]:
-        distance_rows = [readings.HEAD, ["--"] * len(readings.HEAD), *readings.lines(distances)]
+    if distances := readings.rank_readings(context.paper, context.runs)[1:]:
+        distance_rows = [readings.HEAD, ["--"] * len(readings.HEAD), *readings.make_rows(distances)]
         distance_text = "\n".join(f"| {' | '.join(line)} |" for line in distance_rows)
         details.append(("Settings by their distance from the paper's numbers", [distance_text]))
     columns = [Column(HEADERS[0], lambda row: row["claim"], is_text=True)]
