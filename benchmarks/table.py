@@ -161,7 +161,7 @@ def general(results: Sequence[Measured]) -> list[str]:
                 for title, goal in general_goals(one.bench, one.ours)
                 if belongs(goal) and (value := goal.measure(one.rows)) is not None
             ]
-            wrong = [f"{title}: {value:.2f}" for title, goal, value in measured if value < goal.at_least]
+            wrong = [f"{title}: {value:.3g}" for title, goal, value in measured if value < goal.at_least]
             reached = f"{len(measured) - len(wrong)} of {len(measured)}" if measured else "not measured"
             lines.append(line([text, f"`{processor}`", reached, "; ".join(wrong)]))
     return [*lines, ""]
@@ -177,7 +177,7 @@ def missed(results: Sequence[Measured]) -> list[str]:
         for goal in one.bench.GOALS:
             value = goal.measure(one.rows)
             if value and value < goal.at_least:
-                lines.append(line([f"`{name}`", f"`{one.processor}`", str(goal), f"{value:.2f}"]))
+                lines.append(line([f"`{name}`", f"`{one.processor}`", str(goal), f"{value:.3g}"]))
     head = table("benchmark", "processor", "goal", "measured")
     return [f"Goals of single workloads that were missed: {len(lines)}.", "", *head, *lines]
 
