@@ -101,11 +101,11 @@ def grown(levels: int, width: int) -> str:
     ],
 )
 def test_what_grows_or_is_nested_beyond_measure_is_one_line_at_once(tmp_path, text, remedy):
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(UserError, match=rf"some\.yaml:\d+: key .*: .*{remedy}") as caught:
         load(tmp_path, text)
     assert len(str(caught.value)) < 300
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_aliases_that_grow_a_little_are_read(tmp_path):
