@@ -125,4 +125,4 @@ def _small(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
 
 
 def _adaptors(model: LogLinearRNN, words: Tensor) -> Tensor:
-    return model.adaptors(words)[0][-1].detach().requires_grad_()
+    return model.adaptors(model.states(words)[0][-1]).detach().requires_grad_()

@@ -81,17 +81,22 @@ class LogLinearRNN(nn.Module):
 
     def forward(self, words: Tensor) -> Tensor:
         """Compute log p of the word after each window, (B, V), in nats; words (T, B) int64, h_0 = c_0 = 0."""
-        return self.log_p(self.adaptors(words)[0][-1])
+        h, _ = self.states(words)
+        return self.log_p(self.adaptors(h[-1]))
 
-    def adaptors(self, words: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Read words (T, B) from `state` (None: zeros): a_1 .. a_T (T, B, F) and the last state."""
+    def states(self, words: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Read words (T, B) from `state` (None: zeros): h_1 .. h_T (T, B, H) of the last layer, the state of all."""
         T, B = words.shape
         x = self.embedded(words)  # (T, B, D)
         after = []
         for layer, (h, c) in enumerate(state or self.initial_state(B), start=1):
             x, last = lstm(x, h, c, *self.of_layer(layer), self.gate)  # (11): (T, B, H)
             after.append(last)
-        return x @ self.W_a.t() + self.b_a, tuple(after)  # (12)
+        return x, tuple(after)
+
+    def adaptors(self, h: Tensor) -> Tensor:
+        """Compute a (..., F) from states h (..., H)."""
+        return h @ self.W_a.t() + self.b_a  # (12)
 
     def gate(self, v: Tensor) -> Tensor:
         """Compute s, the function of the gates."""

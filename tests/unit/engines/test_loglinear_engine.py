@@ -49,7 +49,7 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
     made = model(kind)
     exactly = copy.deepcopy(made).double()
     x, y = windows(made, 8, 64, 3)
-    log_p = exactly.log_p(exactly.adaptors(x, None)[0][-1]).gather(1, y[:, None])[:, 0]
+    log_p = exactly.log_p(exactly.adaptors(exactly.states(x, None)[0][-1])).gather(1, y[:, None])[:, 0]
     # Between two probabilities, so that rounding decides for none.
     floor = log_p.detach().sort().values[31:33].mean().exp().item()
     kept = log_p[(log_p >= math.log(floor)) & (log_p <= math.log1p(-floor))]

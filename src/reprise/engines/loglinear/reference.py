@@ -85,11 +85,13 @@ class WordsInWindows:
         Without targets the distribution after every window is computed.
         """
         carried = "h_0" in batch
-        a, after = model.adaptors(batch["x"], pairs(batch, model.layers) if carried else None)
+        h, after = model.states(batch["x"], pairs(batch, model.layers) if carried else None)
         if "y" not in batch:
-            return a.sum(), {"log_p": model.log_p(a[-1])}
+            a = model.adaptors(h[-1])
+            return a.sum(), {"log_p": model.log_p(a)}
         y = batch["y"]
-        log_p = self.log_p_of(y.flatten(), model, a.flatten(0, 1) if y.dim() == 2 else a[-1])
+        a = model.adaptors(h.flatten(0, 1) if y.dim() == 2 else h[-1])  # of the last word alone, or of every one
+        log_p = self.log_p_of(y.flatten(), model, a)
         kept = log_p.clamp(math.log(self.floor), math.log1p(-self.floor)) if self.floor else log_p
         return -kept.sum() / y.numel(), {"nats": -log_p.sum()} | (by_name(after) if carried else {})
 

@@ -21,7 +21,8 @@ from reprise.models.loglinear import LogLinearRNN
 class ByClasses(nn.Module):
     """`LogLinearRNN` with the same parameters; what it knows of types is in plain buffers."""
 
-    of_layer, initial_state, adaptors = LogLinearRNN.of_layer, LogLinearRNN.initial_state, LogLinearRNN.adaptors
+    of_layer, initial_state = LogLinearRNN.of_layer, LogLinearRNN.initial_state
+    states, adaptors = LogLinearRNN.states, LogLinearRNN.adaptors
 
     def __init__(self, model: LogLinearRNN) -> None:
         super().__init__()
