@@ -71,11 +71,11 @@ def _made_otherwise(first: Mapping[str, Any], second: Mapping[str, Any], name: s
         return  # another commit, of the same code
     for key in _MADE_BY[name]:
         if key in first or key in second:
-            found = [
+            values = [
                 _name_code(run[key]) if key == "code" and key in run else run.get(key, _UNKNOWN)
                 for run in (first, second)
             ]
-            yield from _differences(*found, key)
+            yield from _differences(*values, key)
 
 
 def _name_code(code: Mapping[str, Any]) -> str:

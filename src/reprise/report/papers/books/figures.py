@@ -11,14 +11,6 @@ from reprise.data.text.books import NEIGHBOURS
 from reprise.report.papers.books.tables import get_original_losses, list_table_steps, select_near
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
-from reprise.report.parts.style import (
-    add_legend,
-    add_panel_note,
-    list_incomplete_replicas,
-    make_band_handle,
-    make_handle,
-    set_ticks,
-)
 from reprise.report.parts.uncertainty import compute_mean_curve
 
 _SMOOTHING_WIDTH = 2 * NEIGHBOURS + 1
@@ -55,13 +47,13 @@ def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) ->
     for (loss_axes, gap_axes), name in zip(grid.T, names, strict=True):
         _plot_losses(loss_axes, gap_axes, context, name)
         loss_axes.set_title(context.get_title(name))
-        note = "".join(list_incomplete_replicas(context.get_status(name))[:1])
-        add_panel_note(loss_axes, style.OTHER_CORPUS if context.find_replaced_dataset(name) else note)
+        note = "".join(style.list_incomplete_replicas(context.get_status(name))[:1])
+        style.add_panel_note(loss_axes, style.OTHER_CORPUS if context.find_replaced_dataset(name) else note)
         gap_axes.set_xlabel("step", labelpad=1)
         gap_axes.axhline(0, **_ORIGINAL_LINE)
     first_axes = figure.axes[0]
     first_axes.set(yscale="log", ylabel="loss (nats per character)")
-    set_ticks(first_axes.yaxis, [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4], lambda value: f"{value:g}")
+    style.set_ticks(first_axes.yaxis, [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4], lambda value: f"{value:g}")
     grid[1, 0].set(ylabel="ours − original", ylim=(-_MAX_GAP, _MAX_GAP))
     _add_legend(figure)
     return figure
@@ -88,7 +80,7 @@ def _plot_losses(loss_axes: Axes, gap_axes: Axes, context: Context, name: str) -
             )
             gap_axes.plot(mean[shared_steps] - original_loss, **style.OURS)
             if (largest_gap := (high[shared_steps] - original_loss).max()) > _MAX_GAP:
-                add_panel_note(gap_axes, f"interval up to {largest_gap:.2f}")
+                style.add_panel_note(gap_axes, f"interval up to {largest_gap:.2f}")
     for _, points in context.get_curve_points(name, "cross_entropy", "train", status="diverged").items():
         loss_axes.plot(points.dropna(), **style.DIVERGED, label="diverged")
     steps = list_table_steps(context, name)
@@ -112,16 +104,16 @@ def _smooth(points: Any) -> Any:
 def _add_legend(figure: Figure) -> None:
     """Add the legend; it explains diverged replicas if there are any."""
     handles = [
-        make_handle(style.OURS, "ours, mean"),
-        make_band_handle(),
-        make_handle(_ORIGINAL_LINE, "original"),
-        make_handle({**_BATCH_STYLE, "alpha": 1}, "original, single batches"),
-        make_handle(_OUR_MARK, "ours at the document's steps"),
-        make_handle({k: v for k, v in _ORIGINAL_MARK.items() if k != "capsize"}, "original there ± 2 SD"),
+        style.make_handle(style.OURS, "ours, mean"),
+        style.make_band_handle(),
+        style.make_handle(_ORIGINAL_LINE, "original"),
+        style.make_handle({**_BATCH_STYLE, "alpha": 1}, "original, single batches"),
+        style.make_handle(_OUR_MARK, "ours at the document's steps"),
+        style.make_handle({k: v for k, v in _ORIGINAL_MARK.items() if k != "capsize"}, "original there ± 2 SD"),
     ]
     if any(line.get_label() == "diverged" for axes in figure.axes for line in axes.lines):
-        handles.append(make_handle(style.DIVERGED, "diverged"))
-    add_legend(figure, handles, 4)
+        handles.append(style.make_handle(style.DIVERGED, "diverged"))
+    style.add_legend(figure, handles, 4)
 
 
 def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
@@ -140,6 +132,11 @@ def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, 
         row[0].set_ylabel(context.get_title(name), fontsize=7)
     for axes in grid[-1]:
         axes.set_xlabel("step", labelpad=1)
-    handles = [make_handle(_DECODER_STYLES["sample"], "sampled"), make_handle(_DECODER_STYLES["argmax"], "argmax")]
-    add_legend(figure, [*handles, make_handle(_BOOK_LINE, "the book itself"), make_band_handle(style.GREY)], 4)
+    handles = [
+        style.make_handle(_DECODER_STYLES["sample"], "sampled"),
+        style.make_handle(_DECODER_STYLES["argmax"], "argmax"),
+    ]
+    style.add_legend(
+        figure, [*handles, style.make_handle(_BOOK_LINE, "the book itself"), style.make_band_handle(style.GREY)], 4
+    )
     return figure

@@ -18,15 +18,6 @@ from reprise.evidence.numbers import bleu
 from reprise.report.papers.lecture.tables import list_translations
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
-from reprise.report.parts.style import (
-    LINE_STYLES,
-    add_legend,
-    add_panel_note,
-    list_incomplete_replicas,
-    make_band_handle,
-    make_handle,
-    set_ticks,
-)
 from reprise.report.parts.uncertainty import compute_mean_curve, estimate_mean
 from reprise.units import perplexity
 
@@ -42,16 +33,16 @@ def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     for name in names:
         points = context.get_curve_points(name, "cross_entropy", "test").mean(axis=1)
         if len(points) > 1:
-            line_style = {**LINE_STYLES[len(handles) % len(LINE_STYLES)], **_MARKED_LINE}
+            line_style = {**style.LINE_STYLES[len(handles) % len(style.LINE_STYLES)], **_MARKED_LINE}
             left.plot(points.index, points.map(perplexity), **line_style)
-            handles.append(make_handle(line_style, context.get_title(name)))
+            handles.append(style.make_handle(line_style, context.get_title(name)))
     left.set(title="test perplexity", yscale="log", xlabel="order n")
-    set_ticks(left.yaxis, [100, 200, 500, 1000, 2000, 5000, 10000], lambda value: f"{value:,.0f}")
+    style.set_ticks(left.yaxis, [100, 200, 500, 1000, 2000, 5000, 10000], lambda value: f"{value:,.0f}")
     _plot_unpredicted_shares(middle, context, names)
     _plot_stored_ngrams(right, context, names)
     for axes in (left, middle):
         style.set_integer_ticks(axes.xaxis)
-    add_legend(figure, handles, 3)
+    style.add_legend(figure, handles, 3)
     return figure
 
 
@@ -85,7 +76,7 @@ def _plot_stored_ngrams(axes: Axes, context: Context, names: list[str]) -> None:
     )
     sizes = stored[1].index
     axes.set_xlim(sizes[0] * 0.8, sizes[-1] * 2.6)
-    set_ticks(axes.xaxis, sizes, lambda value: f"{value / 1000:.0f}")
+    style.set_ticks(axes.xaxis, sizes, lambda value: f"{value / 1000:.0f}")
 
 
 def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
@@ -97,14 +88,14 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
         return style.draw_absence(context, figure_id, names)
     figure, axes = style.make_panels(3.4)
     ends: list[tuple[float, str, Any]] = []
-    for place, (line_style, (name, points)) in enumerate(zip(cycle(LINE_STYLES), recalled.items(), strict=False)):
+    for place, (line_style, (name, points)) in enumerate(zip(cycle(style.LINE_STYLES), recalled.items(), strict=False)):
         if len(points):
             # Later lines are narrower, so that one that lies on another leaves that one's edges to see.
             width, size = (
                 max(minimum, maximum - place * step) for minimum, maximum, step in ((1, 4.5, 0.7), (3, 9, 1.2))
             )
             style.plot_mean_curve(axes, points, {**line_style, "linewidth": width, "markersize": size}, 0, 1)
-            label = ", ".join([context.get_title(name), *list_incomplete_replicas(context.get_status(name))])
+            label = ", ".join([context.get_title(name), *style.list_incomplete_replicas(context.get_status(name))])
             ends.append((float(points.iloc[-1].mean()), label, line_style["color"]))
     chance, last = 1 / context.get_setting(names[0], "data.names"), max(distances)
     axes.axhline(chance, **style.HAIRLINE)
@@ -118,7 +109,7 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
             axes.axvline(distance, **style.DOTTED)
             axes.annotate(f"Sentence {number}", (distance, 1.05), (2, 0), textcoords="offset points", fontsize=6.5)
     axes.set(xscale="log", ylim=(0, 1.12), xlabel="words between the name and the blank", ylabel="share recalled")
-    set_ticks(axes.xaxis, sorted(distances), lambda value: f"{value:.0f}")
+    style.set_ticks(axes.xaxis, sorted(distances), lambda value: f"{value:.0f}")
     return figure
 
 
@@ -135,7 +126,10 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
     """Draw the error over weight and bias with both paths, and the error by update."""
     (name,) = context.list_cited_experiments(figure_id)
     w, b, error = _read_surface(context, name)
-    line_styles = {"plain": {**LINE_STYLES[1], "markersize": 4.5}, "clipped": {**LINE_STYLES[0], "markersize": 2}}
+    line_styles = {
+        "plain": {**style.LINE_STYLES[1], "markersize": 4.5},
+        "clipped": {**style.LINE_STYLES[0], "markersize": 2},
+    }
     if not error.size or any(context.get_curve_points(name, "error", path).empty for path in line_styles):
         return style.draw_absence(context, figure_id, [name])
     figure, (left, right) = style.make_panels(3.3, 1, 2, width_ratios=(1.35, 1))
@@ -213,15 +207,15 @@ def _draw_jacobian_panels(
                 _plot_norms(axes, points, _SPLIT_STYLES[split][0])
         _set_decade_axis(axes, [context.get_curve_points(name, "jacobian_norm", split) for split in splits])
         axes.set_title(context.get_title(name))
-        add_panel_note(axes, ", ".join(list_incomplete_replicas(context.get_status(name))))
+        style.add_panel_note(axes, ", ".join(style.list_incomplete_replicas(context.get_status(name))))
     for axes in grid.flat[len(names) :]:
         axes.set_visible(False)
     for axes in grid[-1]:
         axes.set_xlabel("steps t − k", labelpad=1)
     for axes in grid[:, 0]:
         axes.set_ylabel("norm (own scale)")
-    handles = [*(make_handle(*_SPLIT_STYLES[split]) for split in splits), make_band_handle()]
-    add_legend(figure, [*handles, *(make_handle(line_style, label) for _, line_style, label in bounds)], 3)
+    handles = [*(style.make_handle(*_SPLIT_STYLES[split]) for split in splits), style.make_band_handle()]
+    style.add_legend(figure, [*handles, *(style.make_handle(line_style, label) for _, line_style, label in bounds)], 3)
     return figure
 
 
@@ -282,9 +276,9 @@ def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Fig
         axes.set(title=title, xlabel="accuracy")
         axes.set_yticks(range(len(names)), labels)
         axes.set_ylim(len(names) - 0.5, -0.5)
-    mean_handle = make_handle({**_MEAN_STYLE, "linestyle": "none"}, "mean, 95 % interval")
-    baseline_handle = make_handle(style.DOTTED, "baseline: the word's most frequent tag")
-    add_legend(figure, [mean_handle, make_handle(_SEED_STYLE, "one seed"), baseline_handle], 3)
+    mean_handle = style.make_handle({**_MEAN_STYLE, "linestyle": "none"}, "mean, 95 % interval")
+    baseline_handle = style.make_handle(style.DOTTED, "baseline: the word's most frequent tag")
+    style.add_legend(figure, [mean_handle, style.make_handle(_SEED_STYLE, "one seed"), baseline_handle], 3)
     return figure
 
 
@@ -300,10 +294,10 @@ def _plot_replicas(
 _MIN_DIFFERENT = 0.1
 """A model with a smaller share of different translations has not learned to translate."""
 _TRANSLATION_STYLES = [
-    {**LINE_STYLES[2], "color": style.GREY, "marker": "v"},
-    {**LINE_STYLES[3], "color": style.BLACK, "marker": "^"},
-    LINE_STYLES[1],
-    LINE_STYLES[0],
+    {**style.LINE_STYLES[2], "color": style.GREY, "marker": "v"},
+    {**style.LINE_STYLES[3], "color": style.BLACK, "marker": "^"},
+    style.LINE_STYLES[1],
+    style.LINE_STYLES[0],
 ]
 _LENGTH_GROUPS = 5
 """Groups of test sentences by the length of their sources, of about equal size."""
@@ -333,7 +327,7 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
         axes.set(ylim=(len(names) - 0.5, -0.5), xscale="log" if metric == "perplexity" else "linear")
         axes.set_yticks(range(len(names)), labels.values())
     left.set_title("test perplexity")
-    set_ticks(left.xaxis, [5, 10, 20, 50, 100, 200, 500], lambda value: f"{value:g}")
+    style.set_ticks(left.xaxis, [5, 10, 20, 50, 100, 200, 500], lambda value: f"{value:g}")
     middle.set_title("BLEU")
     middle.set_xlim(left=0)
     middle.tick_params(labelleft=False)
@@ -341,14 +335,14 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
         _plot_bleu_by_length(right, context, name, line_style, labels[name])
     right.set(title="BLEU by length", xlabel="words of the source")
     handles = [
-        make_handle({**_MEAN_STYLE, "linestyle": "none"}, "mean, 95 % interval (hollow: a single seed)"),
-        make_handle(_SEED_STYLE, "one seed"),
+        style.make_handle({**_MEAN_STYLE, "linestyle": "none"}, "mean, 95 % interval (hollow: a single seed)"),
+        style.make_handle(_SEED_STYLE, "one seed"),
     ]
     if not all(has_learned(context, name) for name in names):
         not_learned = "did not learn: the same few translations for everything"
-        handles.append(make_handle({**_NOT_LEARNED, "linestyle": "none"}, not_learned))
+        handles.append(style.make_handle({**_NOT_LEARNED, "linestyle": "none"}, not_learned))
     title = "I to V: the notes' extensions, in their order (section 3); each row adds one to the row above"
-    add_legend(figure, [*handles, *right.lines], 2, title=title)
+    style.add_legend(figure, [*handles, *right.lines], 2, title=title)
     return figure
 
 
