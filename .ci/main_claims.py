@@ -27,7 +27,7 @@ def main_experiments(project: Project, experiments: list[Resolved]) -> list[Reso
         if paper.headline
         for _, term in paper.claims[paper.headline.claim].sides()
     }
-    recorded = [one for one in experiments if one.id in wanted and (project.root / one.record_path(0)).is_file()]
+    recorded = [one for one in experiments if one.id in wanted and (project.root / one.get_record_path(0)).is_file()]
     by_id = {one.id: one for one in reversed(recorded)}
     if lacking := wanted - by_id.keys():
         raise SystemExit(f"no record of {', '.join(sorted(lacking))}")
@@ -59,7 +59,7 @@ def row_of(one: Resolved) -> dict[str, str]:
         "tier": one.tier,
         "name": f"{one.tier}-{one.id.replace('/', '-')}",
         "dataset": one.config["data"]["dataset"] if one.corpus else "",
-        "record": one.record_path(0),
+        "record": one.get_record_path(0),
     }
 
 

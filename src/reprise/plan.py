@@ -67,8 +67,8 @@ class Plan:
         self.project, self.tier = project, project.config.tier
         self.experiments = {experiment.id: experiment for experiment in experiments}
         self.results = f"results/{self.tier}"
-        self.records = [path for experiment in self.experiments.values() for path in experiment.record_paths()]
-        self.configurations = [experiment.config_path() for experiment in self.experiments.values()]
+        self.records = [path for experiment in self.experiments.values() for path in experiment.list_record_paths()]
+        self.configurations = [experiment.get_config_path() for experiment in self.experiments.values()]
         self.corpora = {e.corpus: e for e in self.experiments.values() if e.corpus}
         # Asked late and once: Snakemake knows the cluster's partitions only when it plans the jobs.
         self._partitions, self._gpus = cache(partitions), cache(gpus)
@@ -88,7 +88,7 @@ class Plan:
 
     def evaluations(self) -> list[str]:
         """Return the evaluation records that are there: no job makes them."""
-        paths = (e.evaluation_path(replica) for e in self.experiments.values() for replica in range(e.replicas))
+        paths = (e.get_evaluation_path(replica) for e in self.experiments.values() for replica in range(e.replicas))
         return list(filter(os.path.lexists, paths))
 
     def refuse_tier(self, tier: str) -> NoReturn:
@@ -136,7 +136,7 @@ class Plan:
         experiment = self.experiments[name]
         mark = [f"{TOGETHER}/{self.tier}/{name}.done"] if not together and self.together(name) else []
         return {
-            "config": [experiment.config_path()],
+            "config": [experiment.get_config_path()],
             "corpus": [experiment.corpus] if experiment.corpus else [],
             "together": mark,
         }
@@ -179,7 +179,7 @@ class Plan:
         Their memory adds up: what trains on a GPU passes through the program's when it is made and when it is saved.
         """
         experiment, gpus = self.experiments[name], self.gpus()
-        missing = sum(not Path(path).exists() for path in experiment.record_paths())
+        missing = sum(not Path(path).exists() for path in experiment.list_record_paths())
         minutes, mem_mb = self._limits(name)
         room = max(self.project.config.resources.train.mem_mb, mem_mb * missing)
         return minutes if gpus else minutes * max(1, missing), room, gpus_wanted(experiment, gpus)

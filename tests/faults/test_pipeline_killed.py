@@ -105,7 +105,7 @@ def lengthen(project: Project) -> str:
     )
     resolved = project.reprise("resolve", "--tier", "quick")
     assert resolved.returncode == 0, resolved.stderr
-    return read_resolved(project.root / f"results/quick/config/{LSTM}.json").record_path(0)
+    return read_resolved(project.root / f"results/quick/config/{LSTM}.json").get_record_path(0)
 
 
 def power_cut(project: Project, ready: Callable[[Started], object], seconds: float) -> Started:

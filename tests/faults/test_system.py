@@ -5,7 +5,7 @@ from project import read_record
 from replica import Halt
 
 from reprise.errors import EXIT_FAILED, EXIT_USAGE
-from reprise.records.record import result_digest
+from reprise.records.record import compute_result_digest
 
 pytestmark = pytest.mark.faults
 
@@ -19,7 +19,7 @@ def test_a_diverged_training_says_so_instead_of_a_number(replica, tmp_path):
     assert (record["status"], record["metrics"]) == ("diverged", [])
     assert record["diverged"] == {"step": 25, "quantity": "training loss"}
     assert [curve["x"] for curve in record["curves"]] == [[0], [0]]
-    assert record["result_sha256"] == result_digest(record)
+    assert record["result_sha256"] == compute_result_digest(record)
     assert diverging.saved() == {}
 
 

@@ -111,7 +111,7 @@ def run_as_shipped(folder: Path) -> Finished:
     project = _project(folder, "clone", A_DAY)
     project.edit("workflow/rules/train.smk", "--output {output} >", "--output {output}.late >")
     experiments = {e.id: e for e in resolve_tier(load_project(project.root, {"tier": "quick"}))}
-    target = experiments["digits/rnn-t5"].record_path(0)
+    target = experiments["digits/rnn-t5"].get_record_path(0)
     record, log = project.root / target, folder / "log"
     late = record.with_name(f"{record.name}.late")
     with cluster(), _started(project, log, target) as process:

@@ -76,7 +76,7 @@ def experiment(name, base, corpus, replicas=1, tier="quick", **changes) -> Resol
 def jobs_of(experiments: list[Resolved], folder: Path, engine: str = "auto") -> list[Job]:
     """All replicas; records and checkpoints go to `folder`."""
     return [
-        Job(e, replica, folder / e.record_path(replica), corpus, engine, "cpu", root=folder)
+        Job(e, replica, folder / e.get_record_path(replica), corpus, engine, "cpu", root=folder)
         for e, corpus in ((e, Path(e.corpus) if e.corpus else None) for e in experiments)
         for replica in range(e.replicas)
     ]
@@ -85,7 +85,7 @@ def jobs_of(experiments: list[Resolved], folder: Path, engine: str = "auto") -> 
 def write(*experiments):
     """Resolved, where `run` looks for them."""
     for one in experiments:
-        write_atomically(one.config_path(), one.to_json())
+        write_atomically(one.get_config_path(), one.to_json())
     return experiments
 
 
@@ -94,7 +94,7 @@ def run(*more):
 
 
 def records(which, folder="out"):
-    return [path for path in which.record_paths() if (Path(folder) / path).exists()]
+    return [path for path in which.list_record_paths() if (Path(folder) / path).exists()]
 
 
 def small(name, **changes):

@@ -30,7 +30,7 @@ def leave(name: str, *replicas: float | dict[str, float], curves: Sequence[dict]
         if name == "count":
             metrics = [metric("max_error", given, "4n", "parameters")]
         record = make_record(one, replica, Outcome(metrics, list(curves)), 7, None, RUN)
-        write_record(Path(one.record_path(replica)), record)
+        write_record(Path(one.get_record_path(replica)), record)
 
 
 def resolved() -> dict[str, Resolved]:

@@ -34,9 +34,9 @@ def known(clone):
     experiments = {e.id: e for e in resolve_tier(load_project(clone.root, {"tier": "quick"}))}
     run = {"engine": "fused", "device": f"cpu ({processor()})", "wall_seconds": 6000.0, "peak_memory_mib": 2000.0}
     rnn, lstm = (experiments[f"digits/{name}-t5"] for name in ("rnn", "lstm"))
-    write_record(clone.root / rnn.record_path(0), make_record(rnn, 0, Outcome(), 7, None, run))
+    write_record(clone.root / rnn.get_record_path(0), make_record(rnn, 0, Outcome(), 7, None, run))
     run = {"engine": "fused", "device": run["device"], "wall_seconds": 18000.0}
-    write_record(clone.root / lstm.record_path(1), make_record(lstm, 1, Outcome(), 7, None, run))
+    write_record(clone.root / lstm.get_record_path(1), make_record(lstm, 1, Outcome(), 7, None, run))
     return clone
 
 

@@ -101,7 +101,7 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | No
 
 def trained(experiment: Resolved, root: Path) -> list[str]:
     """List the records that exist of an experiment's replicas, relative to `root`; none is read."""
-    return [path for path in experiment.record_paths() if entry_exists(root / path)]
+    return [path for path in experiment.list_record_paths() if entry_exists(root / path)]
 
 
 def runs_elsewhere(root: Path, tier: str, name: str = "") -> str:

@@ -17,7 +17,7 @@ from reprise.data.corpus import Corpus
 from reprise.data.own_text import OWN_TESTS, put_own_test
 from reprise.errors import Failed, UserError
 from reprise.files import entry_exists, read_whole, require_place, write_json
-from reprise.records.evaluation import BANDS, LEAST, make_evaluation
+from reprise.records.evaluation import BAND_STARTS, BANDS, make_evaluation
 from reprise.records.model import RunRecord
 from reprise.records.record import Outcome, read_record
 from reprise.records.resolved import Resolved
@@ -62,7 +62,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
     frequent and rare words are judged from these.
     """
     project, experiment = find_experiment(options.tier, options.experiment)
-    saved = project.root / experiment.evaluation_path(options.replica)
+    saved = project.root / experiment.get_evaluation_path(options.replica)
     if options.save:
         _refuse_to_save(options, saved)
     from reprise.training.loop import torch_settings
@@ -83,7 +83,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
     if options.text:
         _show_values({key: value for key, value in measured.values.items() if key[1] in OWN_TESTS})
         return
-    weights = weights_file(project, experiment, options.replica, options.weights)
+    weights = find_weights(project, experiment, options.replica, options.weights)
     path = options.record or record_of_weights(project, experiment, options.replica, weights)
     # What is named has to be there.
     record = read_record(path, experiment, options.replica) if options.record or entry_exists(path) else None
@@ -190,7 +190,7 @@ def _show_by_count(training: Any, corpus: Path | None, split: str) -> None:
     batches: list[Words] = []
     training.read_words(split, lambda *words: batches.append(words))
     means = _by_count(batches, corpus)
-    bands = {LEAST[numbers[0]]: name for name, numbers in BANDS.items() if len(numbers) == 1}
+    bands = {BAND_STARTS[numbers[0]]: name for name, numbers in BANDS.items() if len(numbers) == 1}
     rows = [(side, bands[least], str(n), shown(loss)) for (side, least), (n, loss) in means.items()]
     console().print(table(("word", "count in training", "words", "nats per word"), rows))
 
@@ -233,22 +233,22 @@ def load_trained(
     training = build_training(experiment, replica, corpus, "reference")
     if not isinstance(training, Learner):
         raise UserError(f"{experiment.id}: the protocol {training.protocol} learns nothing, and keeps no weights")
-    path = weights_file(project, experiment, replica, weights)
+    path = find_weights(project, experiment, replica, weights)
     reported_at, digest = load_weights(path, experiment, replica, training.model, training.vocabulary_sha256)
     training.take_parameters(training.model.state_dict())
     training.model.eval()
     return Trained(training, reported_at, digest)
 
 
-def weights_file(project: Project, experiment: Resolved, replica: int, stated: Path | None) -> Path:
+def find_weights(project: Project, experiment: Resolved, replica: int, stated: Path | None) -> Path:
     """Return the file of a replica's weights: the stated one, or where training leaves it."""
-    return stated or project.root / experiment.weights_path(replica)
+    return stated or project.root / experiment.get_weights_path(replica)
 
 
 def record_of_weights(project: Project, experiment: Resolved, replica: int, weights: Path) -> Path:
     """Say where the record is that was left with these weights; where none is, that of the clone's own replica."""
-    left = experiment.record_file(replica, weights)
-    return left if entry_exists(left) else project.root / experiment.record_path(replica)
+    left = experiment.find_record(replica, weights)
+    return left if entry_exists(left) else project.root / experiment.get_record_path(replica)
 
 
 def corpus_file(project: Project, experiment: Resolved, stated: Path | None) -> Path | None:

@@ -85,7 +85,7 @@ def _job(resolved: Resolved, replica: int, options: argparse.Namespace) -> Job:
 
     corpus = options.corpora / Path(resolved.corpus).name if resolved.corpus else None
     device = (options.device or resolved.device) if learns(resolved) else "cpu"
-    output = options.output / resolved.record_path(replica)
+    output = options.output / resolved.get_record_path(replica)
     if options.weights:
         resolved = replace(resolved, weights=options.weights)
     return Job(resolved, replica, output, corpus, resolved.engine, device, root=options.checkpoints)

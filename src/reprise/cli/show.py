@@ -28,7 +28,7 @@ from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.runs import load_paper, load_runs
 from reprise.evidence.verdicts import JUDGED, NO_DATA
 from reprise.evidence.verdicts.claims import asks_evaluations
-from reprise.records.record import records_of
+from reprise.records.record import read_records
 from reprise.records.resolved import FULL, Resolved
 from reprise.units import is_ratio_scale
 
@@ -92,12 +92,12 @@ def _experiment(project: Project, experiment: Resolved) -> None:
     heading(f"\nsettings (configuration {experiment.config_hash})")
     stated = ((name, str(value), origin) for name, value, origin in list_settings(experiment))
     out.print(table(("setting", "value", "from"), stated))
-    records = records_of(experiment, project.root)
+    records = read_records(experiment, project.root)
     heading(f"\nnumbers ({len(records)} of {experiment.replicas} replicas trained)")
     if rows := list(_numbers(project, experiment, records)):
         out.print(table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows, ids=2))
     for record in records:
-        run, path = record["run"], experiment.record_path(record["replica"])
+        run, path = record["run"], experiment.get_record_path(record["replica"])
         line(f"{path}: {record['status']}, {run['engine']}, {run['device']}, {run['wall_seconds']:.0f} s")
     if hint := runs_elsewhere(project.root, experiment.tier, experiment.id):
         line(hint)

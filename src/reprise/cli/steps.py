@@ -126,7 +126,7 @@ def resolve_command(options: argparse.Namespace) -> None:
     project, experiments = project_and_experiments(options.tier)
     _check_own_models(project, experiments)
     for experiment in experiments:
-        write_if_changed(project.root / experiment.config_path(), experiment.to_json())
+        write_if_changed(project.root / experiment.get_config_path(), experiment.to_json())
     for file in sorted((project.root / PAPERS).glob("*.yaml")):
         if file.stem not in project.papers:
             _LOG.warning("%s: not read, since the key papers of %s does not name it", file, CONFIG)

@@ -34,8 +34,8 @@ def train_command(options: argparse.Namespace) -> None:
     if options.replica >= resolved.replicas:
         has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
         _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, has)
-    output = options.output or Path(resolved.record_path(options.replica))
-    trained = options.trained / resolved.record_path(options.replica) if options.trained else None
+    output = options.output or Path(resolved.get_record_path(options.replica))
+    trained = options.trained / resolved.get_record_path(options.replica) if options.trained else None
     if trained is not None and entry_exists(trained):
         move_weights(resolved, options.replica, trained, output)
         write_record(output, load_record(trained, resolved, options.replica))
@@ -67,7 +67,7 @@ def train_command(options: argparse.Namespace) -> None:
 
 def move_weights(resolved: Resolved, replica: int, record: Path, output: Path) -> None:
     """Move what weights lie with a record, so that they lie with the record's new place."""
-    old, new = resolved.weights_file(replica, record), resolved.weights_file(replica, output)
+    old, new = resolved.find_weights(replica, record), resolved.find_weights(replica, output)
     if old.is_file():
         write_atomically(new, read_whole(old))
         old.unlink()

@@ -8,7 +8,7 @@ from reprise.config.claims import Claim
 from reprise.config.formula import evaluate, names_in, read_printed
 from reprise.config.schema import Experiment, Paper
 from reprise.errors import UserError, require_known
-from reprise.records.evaluation import BANDS, SIDES, is_loss_by_count, loss_metric
+from reprise.records.evaluation import BANDS, SIDES, is_loss_by_count, name_loss_metric
 
 STATISTICS = {
     "superiority": ("compare", "gaps"),
@@ -152,7 +152,7 @@ def _check_loss_by_count(experiment: Experiment, metric: str, split: str, where:
     tests = PROTOCOLS[protocol].losses_by_count if protocol in PROTOCOLS else ()
     if not tests:
         raise UserError(f"{where}.metric: the protocol {protocol} has no losses of single words; name another metric")
-    require_known(metric, [loss_metric(*of) for of in product(SIDES, BANDS)], f"{where}.metric", "loss by count")
+    require_known(metric, [name_loss_metric(*of) for of in product(SIDES, BANDS)], f"{where}.metric", "loss by count")
     require_known(split, [*tests, *(["tests"] if len(tests) > 1 else [])], f"{where}.split", "split")
 
 

@@ -17,7 +17,7 @@ from reprise.config.project import CONFIG, Project
 from reprise.config.references import check_references, check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
 from reprise.errors import UserError, known, require_known
-from reprise.records.resolved import Resolved, hash_of
+from reprise.records.resolved import Resolved, compute_hash
 
 SECTIONS = ("model", "data", "training")
 
@@ -113,7 +113,7 @@ def _check_sections(project: Project, experiment: Experiment, where: Callable[..
 
 def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
     """Where a corpus lies: the name holds the hash of all that its content depends on."""
-    digest = hash_of({"dataset": dataset, "options": dict(options), "raw": dict(raw)})
+    digest = compute_hash({"dataset": dataset, "options": dict(options), "raw": dict(raw)})
     return f"data/corpora/{dataset}-{digest}.npz"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
-from reprise.records.record import records_of
+from reprise.records.record import read_records
 from reprise.records.resolved import Resolved
 from reprise.training.devices import processor
 
@@ -81,7 +81,7 @@ def estimates(
     """
     experiments, tiers = list(experiments), list(tiers)
     every = {e.id: e for e in (*among, *experiments)}
-    records = {e.id: records_of(e, root) for e in every.values()}
+    records = {e.id: read_records(e, root) for e in every.values()}
     runs = {name: [(r["run"]["wall_seconds"], r["run"]) for r in done if on_cpu(r)] for name, done in records.items()}
     shares = _shares(list(every.values()), records)
 
@@ -151,7 +151,7 @@ def memory_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like
     """
     try:
         for source in (experiment, like):
-            runs = [r["run"] for r in (records_of(source, root) if source else []) if r["status"] == "finished"]
+            runs = [r["run"] for r in (read_records(source, root) if source else []) if r["status"] == "finished"]
             peaks = [run["peak_memory_mib"] for run in runs if run["engine"] != "stacked" and "peak_memory_mib" in run]
             if peaks:
                 return max(math.ceil(_MEMORY_SLACK * max(peaks) + _AROUND), _LEAST_MEMORY)
@@ -190,7 +190,7 @@ def paced(one: Resolved, tiers: Iterable[Resolved], share: float, root: Path) ->
     return [
         (record["run"]["wall_seconds"] / taken * most * share, record["run"])
         for other in alike
-        for record in filter(on_cpu, records_of(other, root))
+        for record in filter(on_cpu, read_records(other, root))
         if (taken := _units(other, record))
     ]
 

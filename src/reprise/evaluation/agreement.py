@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from reprise.data.corpus import Corpus
-from reprise.records.record import metric
+from reprise.records.record import make_metric
 
 METRIC, BY_FREQUENCY = "agreement", "agreement_by_frequency"
 SPLIT = "tests"
@@ -55,7 +55,7 @@ class Pairs:
         """Return the share of each group by `margins` (P,), log p(right) - log p(wrong)."""
         shares = {m: (x > 0) + 0.5 * (x == 0) for m, x in ((METRIC, margins), (BY_FREQUENCY, self.by_frequency))}
         return [
-            metric(SPLIT, f"{measure}/{name}", float(share[members].mean()), "share", int(members.sum()))
+            make_metric(SPLIT, f"{measure}/{name}", float(share[members].mean()), "share", int(members.sum()))
             for measure, share in shares.items()
             for name, members in self.groups.items()
             if members.any()

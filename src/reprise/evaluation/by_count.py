@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from torch import Tensor
 
-from reprise.records.evaluation import LEAST, SIDES
+from reprise.records.evaluation import BAND_STARTS, SIDES
 
 
 def losses_by_count(
@@ -21,16 +21,16 @@ def losses_by_count(
         How many words and their mean loss, by the side whose count decides and the band's least count; of bands that
         have a word.
     """
-    band_of = np.searchsorted(LEAST, counts, side="right") - 1
-    numbers, sums = (np.zeros((len(SIDES), len(LEAST))) for _ in range(2))
+    band_of = np.searchsorted(BAND_STARTS, counts, side="right") - 1
+    numbers, sums = (np.zeros((len(SIDES), len(BAND_STARTS))) for _ in range(2))
     for *sides, nats in losses:
         for i, words in enumerate(sides):
             bands = band_of[words.numpy()]
-            numbers[i] += np.bincount(bands, minlength=len(LEAST))
-            sums[i] += np.bincount(bands, nats.double().numpy(), minlength=len(LEAST))
+            numbers[i] += np.bincount(bands, minlength=len(BAND_STARTS))
+            sums[i] += np.bincount(bands, nats.double().numpy(), minlength=len(BAND_STARTS))
     return {
         (side, least): (int(numbers[i, j]), float(sums[i, j] / numbers[i, j]))
         for i, side in enumerate(SIDES)
-        for j, least in enumerate(LEAST)
+        for j, least in enumerate(BAND_STARTS)
         if numbers[i, j]
     }

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from reprise.models.recurrent import RNN, SLOPES, Recurrent
-from reprise.records.record import curve, metric
+from reprise.records.record import make_curve, make_metric
 
 LEAST = -300.0
 """log10 of what counts as zero: a float64 of this size is next to the smallest there is."""
@@ -38,14 +38,14 @@ class JacobianNorms:
         """Return norms and bounds as curves of a run record."""
         values = {"jacobian_norm": self.norms, "jacobian_bound": self.bound, "jacobian_bound_1": self.bound_slope_1}
         x = range(1, len(self.norms) + 1)
-        return [curve(split, name, "1", "distance", x, y) for name, y in values.items() if y is not None]
+        return [make_curve(split, name, "1", "distance", x, y) for name, y in values.items() if y is not None]
 
     def metrics(self, split: str, distances: list[int], texts: int) -> list[dict[str, Any]]:
         """Return logarithms at some distances, how far an RNN is above its bound, as a run record's metrics."""
         values = {f"log10_jacobian_at_{d}": self.log10_at(d) for d in distances}
         if self.excess is not None:
             values["log10_above_bound"] = self.excess
-        return [metric(split, name, value, "1", texts) for name, value in values.items()]
+        return [make_metric(split, name, value, "1", texts) for name, value in values.items()]
 
 
 @torch.no_grad()

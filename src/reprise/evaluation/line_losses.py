@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from reprise.data.corpus import Split
-from reprise.records.record import curve, metric
+from reprise.records.record import make_curve, make_metric
 
 SPACE = " "
 SHOWN_LINES = ("to land customers for their", "but it s just one of those things that happened")
@@ -53,7 +53,7 @@ class LineLosses:
             ("cross_entropy_per_character_macro", float(by_character.mean()), "nats/character", lines),
             ("predicted_characters", total, "characters", n),
         ]
-        return [metric(name, *values) for values in entropies]
+        return [make_metric(name, *values) for values in entropies]
 
     def by_position(self, name: str) -> list[dict[str, Any]]:
         """Return mean loss and count over the position of a character in its word, 1 for the first letter (Figure 3).
@@ -74,7 +74,7 @@ class LineLosses:
                 ("cross_entropy", "nats/token", total[x] / count[x]),
                 ("count", "characters", count[x]),
             ):
-                curves.append(curve(name, quantity + suffix, unit, "position_in_word", x.tolist(), y.tolist()))
+                curves.append(make_curve(name, quantity + suffix, unit, "position_in_word", x.tolist(), y.tolist()))
         return curves
 
     def samples(self, name: str, lines: np.ndarray, count: int) -> list[dict[str, Any]]:

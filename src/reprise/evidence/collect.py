@@ -26,8 +26,8 @@ from reprise.config.project import Project
 from reprise.evidence.numbers import loss_rows, numbers_of
 from reprise.evidence.statistics import mean, spread
 from reprise.files import as_csv_text, json_text, write_atomically
-from reprise.records.evaluation import SINGLE_BANDS, evaluations_of
-from reprise.records.record import records_of
+from reprise.records.evaluation import SINGLE_BANDS, read_evaluations
+from reprise.records.record import read_records
 from reprise.records.resolved import Resolved
 from reprise.units import INFINITE, is_ratio_scale
 
@@ -59,9 +59,9 @@ def collect(
     written.
     """
     experiments = list(experiments)
-    records = [(experiment, record) for experiment in experiments for record in records_of(experiment, root)]
+    records = [(experiment, record) for experiment in experiments for record in read_records(experiment, root)]
     rows = [row for experiment, record in records for row in _metric_rows(experiment, record, counted)]
-    rows += [row for one in experiments for row in _evaluation_rows(one, evaluations_of(one, root), counted)]
+    rows += [row for one in experiments for row in _evaluation_rows(one, read_evaluations(one, root), counted)]
     curves = (row for experiment, record in records for row in _curve_rows(experiment, record))
     samples = [{**_keys(e, r), **sample} for e, r in records for sample in r["samples"]]
     lines = [json.dumps(s, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n" for s in samples]

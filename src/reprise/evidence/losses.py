@@ -6,7 +6,7 @@ from typing import Any
 
 from reprise.evidence.runs import Runs
 from reprise.evidence.statistics import mean, spread
-from reprise.records.evaluation import SIDES, SINGLE_BANDS, loss_metric
+from reprise.records.evaluation import SIDES, SINGLE_BANDS, name_loss_metric
 
 
 def losses_by_count(experiments: Sequence[Runs], split: str) -> Iterator[dict[str, Any]]:
@@ -16,7 +16,7 @@ def losses_by_count(experiments: Sequence[Runs], split: str) -> Iterator[dict[st
     ".mean", ".std" (None of one replica) and ".n", of its evaluations.
     """
     for side, band in product(SIDES, SINGLE_BANDS):
-        quantity = loss_metric(side, band), split
+        quantity = name_loss_metric(side, band), split
         having = {of.name: [r for r in of.evaluations if quantity in r.metrics] for of in experiments}
         words = [r.sizes[quantity] for replicas in having.values() for r in replicas]
         if not words:

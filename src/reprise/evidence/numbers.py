@@ -12,7 +12,7 @@ from typing import Any
 
 from reprise.evaluation.bleu_counts import ORDER
 from reprise.evaluation.text_measures import whole_words
-from reprise.records.evaluation import BANDS, LEAST, SIDES, loss_metric
+from reprise.records.evaluation import BAND_STARTS, BANDS, SIDES, name_loss_metric
 from reprise.units import derived
 
 TRANSLATIONS = "translations"
@@ -52,11 +52,11 @@ def loss_rows(evaluation: Mapping[str, Any], bands: Iterable[str]) -> Iterator[d
     splits = list(dict.fromkeys(entry["split"] for entry in entries))
     together = {split: [split] for split in splits} | ({TESTS: splits} if len(splits) > 1 else {})
     for split, side, band in product(together, SIDES, bands):
-        within = {LEAST[number] for number in BANDS[band]}
+        within = {BAND_STARTS[number] for number in BANDS[band]}
         chosen = [e for e in entries if e["split"] in together[split] and e["side"] == side and e["least"] in within]
         if n := sum(entry["n"] for entry in chosen):
             value = sum(entry["value"] * entry["n"] for entry in chosen) / n
-            yield {"split": split, "metric": loss_metric(side, band), "value": value, "unit": "nats/token", "n": n}
+            yield {"split": split, "metric": name_loss_metric(side, band), "value": value, "unit": "nats/token", "n": n}
 
 
 FIFTHS = ("first-fifth", "last-fifth")

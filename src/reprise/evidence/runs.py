@@ -16,8 +16,8 @@ from reprise.config.schema import Experiment, Paper, Reported
 from reprise.data.text.character_lines import VALIDATION
 from reprise.evidence.numbers import different_translations, loss_rows, numbers_of
 from reprise.evidence.statistics import mean
-from reprise.records.evaluation import BANDS, evaluations_of
-from reprise.records.record import records_of
+from reprise.records.evaluation import BANDS, read_evaluations
+from reprise.records.record import read_records
 from reprise.records.resolved import Resolved
 from reprise.units import convert, derived, is_ratio_scale
 
@@ -308,8 +308,8 @@ def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved])
         for entry in [paper.experiments[base]]
     }
     for resolved in experiments:
-        replicas = [_make_replica(record, points) for record in records_of(resolved, project.root)]
-        evaluations = [evaluated_replica(evaluation) for evaluation in evaluations_of(resolved, project.root)]
+        replicas = [_make_replica(record, points) for record in read_records(resolved, project.root)]
+        evaluations = [evaluated_replica(evaluation) for evaluation in read_evaluations(resolved, project.root)]
         unavailable = "" if resolved.is_check else away.get(resolved.config["data"]["dataset"], "")
         runs[resolved.experiment] = replace(
             runs[resolved.experiment],

@@ -14,7 +14,7 @@ from reprise.records.resolved import Resolved
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def digest_of(record: Mapping[str, Any], keys: Iterable[str]) -> str:
+def compute_digest(record: Mapping[str, Any], keys: Iterable[str]) -> str:
     """Compute SHA-256 over these keys of a record."""
     return hashlib.sha256(canonical_json({key: record[key] for key in keys}).encode()).hexdigest()
 
@@ -59,12 +59,12 @@ def decode_content(content: bytes, name: Path | str, keys: Iterable[str], what: 
     """
     try:
         # The digest refuses what is no number, but `run` lies outside it.
-        record = json.loads(content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=int)  # a ValueError
+        record = json.loads(content.decode("utf-8"), object_pairs_hook=_make_object, parse_constant=int)  # a ValueError
         # Half of a pair of surrogates is a text in JSON, and in no file.
         if _SURROGATE.search(content):
             json.dumps(record, ensure_ascii=False).encode()
-        stated, digest = record["result_sha256"], digest_of(record, keys)
-    except _Twice as error:
+        stated, digest = record["result_sha256"], compute_digest(record, keys)
+    except _DuplicateKey as error:
         raise UserError(f"{name}: key {str(error)!r} stands twice; {remedy}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{name}: not a whole {what}; {remedy}") from None
@@ -77,21 +77,21 @@ def require_owner(
     record: Mapping[str, Any], name: Path | str, expected: Resolved | None, replica: int | None, remedy: str
 ) -> None:
     """Raise `UserError` where a record is of another experiment, configuration or replica; None stands for any."""
-    of = f"{record['paper']}/{record['experiment']} with {record['config_hash']}"
-    if expected and of != (wanted := f"{expected.id} with {expected.config_hash}"):
-        raise UserError(f"{name}: key config_hash: the record is of {of}, not of {wanted}; {remedy}")
+    owner = f"{record['paper']}/{record['experiment']} with {record['config_hash']}"
+    if expected and owner != (required := f"{expected.id} with {expected.config_hash}"):
+        raise UserError(f"{name}: key config_hash: the record is of {owner}, not of {required}; {remedy}")
     # A copy under another replica's name would count as one more replica.
     if replica not in (None, number := record["replica"]):
         raise UserError(f"{name}: key replica: the record is of replica {number}, not of {replica}; {remedy}")
 
 
-class _Twice(Exception):
+class _DuplicateKey(Exception):
     """A key that stands twice in one object: a reader sees the first, a program the last."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise _Twice(next(key for key in keys if keys.count(key) > 1))
+        raise _DuplicateKey(next(key for key in keys if keys.count(key) > 1))
     return content

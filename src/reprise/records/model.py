@@ -42,23 +42,23 @@ ConfigHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{12}$")]
 CommitHash = Annotated[str, StringConstraints(pattern="^[0-9a-f]{40}([0-9a-f]{24})?$")]
 
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-_SHOWN = 40
+_QUOTED_LENGTH = 40
 """Characters of a wrong value that are quoted."""
 
 
-def _once(*keys: str) -> AfterValidator:
+def _require_unique(*keys: str) -> AfterValidator:
     """Make a check that no two items of a list have the same values of these keys."""
 
     def check(items: list[Any]) -> list[Any]:
         names = Counter(" ".join(str(item[key]) for key in keys) for item in items)
-        if twice := [name for name, count in names.items() if count > 1]:
-            raise ValueError(f"{twice[0]} stands twice")
+        if duplicates := [name for name, count in names.items() if count > 1]:
+            raise ValueError(f"{duplicates[0]} stands twice")
         return items
 
     return AfterValidator(check)
 
 
-def _as_long_as(reference: str, *keys: str) -> AfterValidator:
+def _require_equal_lengths(reference: str, *keys: str) -> AfterValidator:
     """Make a check that the lists under these keys are as long as the one under the key `reference`."""
 
     def check(item: Any) -> Any:
@@ -154,7 +154,7 @@ def _choose_model(sample: Any) -> str:
 
 
 Sample = Annotated[
-    Annotated[Translations, _as_long_as("texts", *_COUNTS), Tag(_MODELS_OF_SAMPLES[0])]
+    Annotated[Translations, _require_equal_lengths("texts", *_COUNTS), Tag(_MODELS_OF_SAMPLES[0])]
     | Annotated[dict[str, Any], Tag(_MODELS_OF_SAMPLES[1])],
     Discriminator(_choose_model),
 ]
@@ -176,14 +176,16 @@ class RunRecord(TypedDict):
     status: Literal["finished", "diverged"]
     diverged: dict[Line, Any] | None
     parameters: Count | None
-    metrics: Annotated[list[Metric], _once("metric", "split")]
-    curves: Annotated[list[Annotated[Curve, _as_long_as("y", "x")]], _once("metric", "split", "axis")]
+    metrics: Annotated[list[Metric], _require_unique("metric", "split")]
+    curves: Annotated[
+        list[Annotated[Curve, _require_equal_lengths("y", "x")]], _require_unique("metric", "split", "axis")
+    ]
     samples: list[Sample]
     result_sha256: Sha256
     run: Run
 
 
-def _consistent(record: RunRecord) -> RunRecord:
+def _check_consistency(record: RunRecord) -> RunRecord:
     """Check what the keys say of each other."""
     status = "diverged" if record["diverged"] else "finished"
     if record["status"] != status:
@@ -195,7 +197,7 @@ def _consistent(record: RunRecord) -> RunRecord:
     return record
 
 
-RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(Annotated[RunRecord, AfterValidator(_consistent)])
+RUN_RECORD: TypeAdapter[RunRecord] = TypeAdapter(Annotated[RunRecord, AfterValidator(_check_consistency)])
 
 
 class Weights(TypedDict):
@@ -224,7 +226,7 @@ class LossByCount(TypedDict):
     __pydantic_config__ = _STRICT
     split: Line
     side: Literal["read", "predicted"]
-    least: Literal[evaluation.LEAST]
+    least: Literal[evaluation.BAND_STARTS]
     n: Size
     value: float
 
@@ -244,8 +246,8 @@ class EvaluationRecord(TypedDict):
     weights: Weights
     corpus_sha256: Sha256 | None
     record_sha256: Sha256 | None
-    metrics: Annotated[list[Measured], _once("metric", "split")]
-    losses_by_count: Annotated[list[LossByCount], _once("split", "side", "least")]
+    metrics: Annotated[list[Measured], _require_unique("metric", "split")]
+    losses_by_count: Annotated[list[LossByCount], _require_unique("split", "side", "least")]
     result_sha256: Sha256
     trained: Run | None
     run: Run
@@ -267,23 +269,23 @@ def check_record(record: dict[str, Any], name: Path | str) -> RunRecord:
     Raises:
         UserError: The line names the first key that holds what training never writes.
     """
-    return _checked(RUN_RECORD, record, name, REMEDY)
+    return _validate(RUN_RECORD, record, name, REMEDY)
 
 
 def check_evaluation(record: dict[str, Any], name: Path | str) -> EvaluationRecord:
     """Check every value of an evaluation record by the model. See `check_record`."""
-    return _checked(EVALUATION_RECORD, record, name, evaluation.REMEDY)
+    return _validate(EVALUATION_RECORD, record, name, evaluation.REMEDY)
 
 
-def _checked(model: TypeAdapter[Any], record: dict[str, Any], name: Path | str, remedy: str) -> Any:
+def _validate(model: TypeAdapter[Any], record: dict[str, Any], name: Path | str, remedy: str) -> Any:
     try:
         model.validate_python(record)
     except ValidationError as error:
-        raise UserError(f"{name}: key {_mistake(error, record)}; {remedy}") from None
+        raise UserError(f"{name}: key {_describe_mistake(error, record)}; {remedy}") from None
     return record
 
 
-def _mistake(error: ValidationError, record: dict[str, Any]) -> str:
+def _describe_mistake(error: ValidationError, record: dict[str, Any]) -> str:
     """Describe the first mistake, as "metrics[0].value: input should be a valid number, not null"."""
     first = error.errors(include_url=False)[0]
     key, content = "", record
@@ -296,9 +298,9 @@ def _mistake(error: ValidationError, record: dict[str, Any]) -> str:
     if first["type"] == "value_error":
         return f"{key}: {first['ctx']['error']}".removeprefix(": ")
     message = first["msg"][0].lower() + first["msg"][1:]
-    return f"{key}: {message}" if first["type"] == "missing" else f"{key}: {message}, not {_quoted(content)}"
+    return f"{key}: {message}" if first["type"] == "missing" else f"{key}: {message}, not {_quote(content)}"
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = json.dumps(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= _QUOTED_LENGTH else f"{text[:_QUOTED_LENGTH]}…"

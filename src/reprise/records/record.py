@@ -11,8 +11,8 @@ from typing import Any
 
 from reprise.errors import UserError
 from reprise.files import entry_exists, write_json
-from reprise.records.content import decode_content, digest_of, read_content, require_owner
-from reprise.records.resolved import Resolved, hash_of
+from reprise.records.content import compute_digest, decode_content, read_content, require_owner
+from reprise.records.resolved import Resolved, compute_hash
 
 SCHEMA = 1
 RESULT_KEYS = (
@@ -46,12 +46,12 @@ class Outcome:
     samples: list[dict[str, Any]] = field(default_factory=list)
 
 
-def metric(split: str, name: str, value: float, unit: str, n: int) -> dict[str, Any]:
+def make_metric(split: str, name: str, value: float, unit: str, n: int) -> dict[str, Any]:
     """Make an entry of `Outcome.metrics`."""
     return {"split": split, "metric": name, "value": value, "unit": unit, "n": n}
 
 
-def curve(split: str, name: str, unit: str, axis: str, x: Iterable[float], y: list[float]) -> dict[str, Any]:
+def make_curve(split: str, name: str, unit: str, axis: str, x: Iterable[float], y: list[float]) -> dict[str, Any]:
     """Make an entry of `Outcome.curves`."""
     return {"split": split, "metric": name, "unit": unit, "axis": axis, "x": list(x), "y": y}
 
@@ -69,7 +69,7 @@ def make_record(
     So does one of which a number, measured after the last update, is not finite: `diverged` then names that.
     """
     if not resolved.is_check:  # an error that is not finite is the check's own mistake
-        diverged = diverged or _not_finite(outcome)
+        diverged = diverged or _find_infinite_quantity(outcome)
     record = {
         "schema": SCHEMA,
         "paper": resolved.paper,
@@ -87,19 +87,19 @@ def make_record(
         "curves": [curve for curve in outcome.curves if all(map(math.isfinite, curve["y"]))],
         "samples": outcome.samples,
     }
-    return {**record, "result_sha256": result_digest(record), "run": run}
+    return {**record, "result_sha256": compute_result_digest(record), "run": run}
 
 
-def _not_finite(outcome: Outcome) -> dict[str, Any] | None:
+def _find_infinite_quantity(outcome: Outcome) -> dict[str, Any] | None:
     values = [(metric, [metric["value"]]) for metric in outcome.metrics]
     values += [(curve, curve["y"]) for curve in outcome.curves]
-    lost = next((of for of, numbers in values if not all(map(math.isfinite, numbers))), None)
-    return {"quantity": f"{lost['split']} {lost['metric']}"} if lost else None
+    infinite = next((entry for entry, numbers in values if not all(map(math.isfinite, numbers))), None)
+    return {"quantity": f"{infinite['split']} {infinite['metric']}"} if infinite else None
 
 
-def result_digest(record: dict[str, Any]) -> str:
+def compute_result_digest(record: dict[str, Any]) -> str:
     """Compute SHA-256 over the result part of a record: equal where two trainings gave the same numbers."""
-    return digest_of(record, RESULT_KEYS)
+    return compute_digest(record, RESULT_KEYS)
 
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
@@ -133,9 +133,9 @@ def parse_record(
     return check_record(decode_record(content, name, expected, replica), name)
 
 
-def records_of(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
+def read_records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
     """Read the records of all replicas that have one, finished or diverged. Raises as `read_record` does."""
-    paths = [root / path for path in experiment.record_paths()]
+    paths = [root / path for path in experiment.list_record_paths()]
     return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if entry_exists(path)]
 
 
@@ -162,7 +162,7 @@ def decode_record(
             line begins with `name`, which says where the content comes from, and ends with the remedy.
     """
     record = decode_content(content, name, RESULT_KEYS, "run record", REMEDY)
-    if hash_of(record["config"]) != record["config_hash"]:
+    if compute_hash(record["config"]) != record["config_hash"]:
         raise UserError(f"{name}: key config_hash is not the hash of the key config; {REMEDY}")
     require_owner(record, name, expected, replica, REMEDY)
     return record

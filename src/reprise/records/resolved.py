@@ -21,7 +21,7 @@ Keep = Literal["all", "first", "none"]
 """Replicas of an experiment whose weights are kept. Those of all experiments would take some 15 GB."""
 
 
-def hash_of(value: Any) -> str:
+def compute_hash(value: Any) -> str:
     """Compute the first 12 hex digits of SHA-256 over canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:12]
 
@@ -56,14 +56,14 @@ class Resolved:
         """`config` without the options whose value is the default."""
         config = dict(self.config)
         for section, names in self.defaults.items():
-            kept = {name: value for name, value in config[section]["options"].items() if name not in names}
-            config[section] = {**config[section], "options": kept}
+            options = {name: value for name, value in config[section]["options"].items() if name not in names}
+            config[section] = {**config[section], "options": options}
         return config
 
     @property
     def config_hash(self) -> str:
         """The hash in the file names of the records."""
-        return hash_of(self.hashed_config)
+        return compute_hash(self.hashed_config)
 
     @property
     def id(self) -> str:
@@ -80,36 +80,36 @@ class Resolved:
         """The experiment that this one is, or is a variant of."""
         return self.experiment.split("@")[0]
 
-    def config_path(self) -> str:
+    def get_config_path(self) -> str:
         """Return where the resolved configuration is written."""
         return f"results/{self.tier}/config/{self.id}.json"
 
-    def record_path(self, replica: int) -> str:
+    def get_record_path(self, replica: int) -> str:
         """Return where the record of a replica is written."""
         return f"results/{self.tier}/runs/{self.id}/{replica}-{self.config_hash}.json"
 
-    def weights_path(self, replica: int) -> str:
+    def get_weights_path(self, replica: int) -> str:
         """Return where the weights of a replica are written."""
         return f"results/{self.tier}/weights/{self.id}/{replica}-{self.config_hash}.safetensors"
 
-    def weights_file(self, replica: int, record: Path) -> Path:
+    def find_weights(self, replica: int, record: Path) -> Path:
         """Say where the weights of a replica lie whose record is at `record`.
 
         Beside the folder of records where the pipeline put it there; else beside the record itself.
         """
-        usual = Path(self.record_path(replica)).parts
-        if record.parts[-len(usual) :] == usual:
-            return record.parents[len(usual) - 1] / self.weights_path(replica)
+        place = Path(self.get_record_path(replica)).parts
+        if record.parts[-len(place) :] == place:
+            return record.parents[len(place) - 1] / self.get_weights_path(replica)
         return record.with_suffix(".safetensors")
 
-    def record_file(self, replica: int, weights: Path) -> Path:
+    def find_record(self, replica: int, weights: Path) -> Path:
         """Say where the record of a replica lies whose weights are at `weights`: the way back of `weights_file`."""
-        usual = Path(self.weights_path(replica)).parts
-        if weights.parts[-len(usual) :] == usual:
-            return weights.parents[len(usual) - 1] / self.record_path(replica)
+        place = Path(self.get_weights_path(replica)).parts
+        if weights.parts[-len(place) :] == place:
+            return weights.parents[len(place) - 1] / self.get_record_path(replica)
         return weights.with_suffix(".json")
 
-    def evaluation_path(self, replica: int) -> str:
+    def get_evaluation_path(self, replica: int) -> str:
         """Return where the evaluation record of a replica is written."""
         return f"results/{self.tier}/evaluations/{self.id}/{replica}-{self.config_hash}.json"
 
@@ -118,9 +118,9 @@ class Resolved:
         keep = self.weights or ("none" if self.tier == "quick" else "first")
         return keep == "all" or (keep == "first" and replica == 0)
 
-    def record_paths(self) -> list[str]:
+    def list_record_paths(self) -> list[str]:
         """Return where the records of all replicas are written."""
-        return [self.record_path(replica) for replica in range(self.replicas)]
+        return [self.get_record_path(replica) for replica in range(self.replicas)]
 
     def to_json(self) -> str:
         """Return the content of the file of the resolved configuration."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
-from reprise.records.record import Outcome, curve, metric
+from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Diverged, Learner, Work, complete
 from reprise.units import perplexity
 
@@ -187,12 +187,12 @@ class Epochs(Learner):
         outcome, epochs = Outcome(), range(1, len(self.history) + 1)
         for part in parts:
             losses = [epoch[part] for epoch in self.history]
-            outcome.curves.append(curve(part, "cross_entropy", "nats/token", "epoch", epochs, losses))
+            outcome.curves.append(make_curve(part, "cross_entropy", "nats/token", "epoch", epochs, losses))
         return outcome
 
     def count_epochs(self, outcome: Outcome) -> None:
-        outcome.metrics.append(metric("valid", "best_epoch", self.best_epoch, "epoch", 1))
-        outcome.metrics.append(metric("train", "epochs", self.epoch, "epoch", 1))
+        outcome.metrics.append(make_metric("valid", "best_epoch", self.best_epoch, "epoch", 1))
+        outcome.metrics.append(make_metric("train", "epochs", self.epoch, "epoch", 1))
 
 
 def side_by_side(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -284,11 +284,11 @@ class RateSchedule(Epochs):
     def outcome(self) -> Outcome:
         """Report the losses at the best epoch, and the curve of every epoch."""
         outcome, rates = self.curves(*SPLITS), [epoch["learning_rate"] for epoch in self.history]
-        outcome.curves.append(curve("train", "next_learning_rate", "1", "epoch", range(1, self.epoch + 1), rates))
+        outcome.curves.append(make_curve("train", "next_learning_rate", "1", "epoch", range(1, self.epoch + 1), rates))
         if self.history:
             best = self.history[self.best_epoch - 1]
             for name, values in (("cross_entropy", {s: best[s] for s in SPLITS}), ("source_entropy", self.source)):
-                outcome.metrics += [metric(s, name, v, "nats/token", self.counts[s]) for s, v in values.items()]
+                outcome.metrics += [make_metric(s, name, v, "nats/token", self.counts[s]) for s, v in values.items()]
             self.count_epochs(outcome)
         return outcome
 

@@ -29,7 +29,7 @@ from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError, beyond_memory, report_memory
 from reprise.files import entry_exists
-from reprise.records.record import Outcome, load_record, make_record, metric, write_record
+from reprise.records.record import Outcome, load_record, make_metric, make_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile, DamagedCheckpoint
 from reprise.training.devices import learns, processor
@@ -133,7 +133,7 @@ def _check(job: Job) -> dict[str, Any]:
     forget_peak_memory()
     began = time.perf_counter()
     findings = run_check(job.resolved.config["check"])
-    metrics = [metric(f.name, "max_error", f.error, f.unit, f.n) for f in findings]
+    metrics = [make_metric(f.name, "max_error", f.error, f.unit, f.n) for f in findings]
     facts = run_facts("none", torch.device("cpu"), time.perf_counter() - began, 0) | code_facts()
     record = make_record(job.resolved, job.replica, Outcome(metrics=metrics), None, None, facts)
     write_record(job.output, record)
@@ -269,7 +269,7 @@ class _Trainer:
             outcome = training.outcome()
             # Before the record, which names its checksum: a record is never without the weights that it names.
             if not member.diverged and job.resolved.keeps_weights(job.replica) and (kept := training.reported()):
-                path = job.resolved.weights_file(job.replica, job.output)
+                path = job.resolved.find_weights(job.replica, job.output)
                 about = describe(job.resolved, job.replica, training.vocabulary_sha256, training.reported_at)
                 facts["weights_sha256"] = save_weights(path, kept, about)
             member.record = make_record(job.resolved, job.replica, outcome, training.parameters, member.diverged, facts)
@@ -290,7 +290,7 @@ class _Trainer:
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take over a checkpoint's state: all of it, so that what a damaged one left half done does not matter."""
-        replicas = self.job.resolved.record_path
+        replicas = self.job.resolved.get_record_path
         try:
             states = dict(saved["training"]) if self.stack else {self.job.replica: saved["training"]}
             for member in self.members:

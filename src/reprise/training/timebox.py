@@ -47,7 +47,7 @@ def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tupl
     """
     gaps_by_worth = []
     for resolved in experiments:
-        trained = [any(entry_exists(root / path) for root in roots) for path in resolved.record_paths()]
+        trained = [any(entry_exists(root / path) for root in roots) for path in resolved.list_record_paths()]
         gaps = [replica for replica, exists in enumerate(trained) if not exists]
         gaps_by_worth += [(sum(trained) + i, resolved, replica) for i, replica in enumerate(gaps)]
     return [(resolved, replica) for _, resolved, replica in sorted(gaps_by_worth, key=lambda one: one[0])]
@@ -57,7 +57,7 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
     """List a line for every record under `roots` that is not whole. `OSError` where one cannot be read."""
     problems: dict[str, str] = {}  # by the real path: two roots may be one folder, or share the record
     for resolved in experiments:
-        for replica, path in enumerate(resolved.record_paths()):
+        for replica, path in enumerate(resolved.list_record_paths()):
             for place in (root / path for root in roots if entry_exists(root / path)):
                 try:
                     load_record(place, resolved, replica)

@@ -5,13 +5,13 @@ from config_helpers import ROOT
 from experiment_helpers import SENTENCES, experiment
 
 from benchmarks.machines import find_twins, machines_table
-from reprise.records.record import Outcome, make_record, metric, write_record
+from reprise.records.record import Outcome, make_metric, make_record, write_record
 
 AMD, INTEL = "cpu (AMD EPYC)", "cpu (Intel(R) Xeon(R) Processor)"
 
 
 def record(replica, loss, torch="2.13.0+cpu", device=AMD, engine="fused", diverged=None):
-    outcome = Outcome(metrics=[metric("test", "cross_entropy", loss, "nats/token", 10)])
+    outcome = Outcome(metrics=[make_metric("test", "cross_entropy", loss, "nats/token", 10)])
     run = {"engine": engine, "device": device, "versions": {"torch": torch}, "wall_seconds": 1.0}
     return make_record(experiment("e", SENTENCES, None), replica, outcome, 1, diverged, run)
 

@@ -11,7 +11,7 @@ import pytest
 from verify_helpers import resolved, verify
 
 from reprise import cli
-from reprise.records.record import read_record, result_digest, write_record
+from reprise.records.record import compute_result_digest, read_record, write_record
 
 CONFIG = "config/config.yaml"
 CLAIMS = "results/quick/claims.json"
@@ -68,7 +68,7 @@ def altered(digest=True, **changes):
 
     def change():
         found = {**read_record(place(RECORD)), **changes}
-        write_record(place(RECORD), {**found, **({"result_sha256": result_digest(found)} if digest else {})})
+        write_record(place(RECORD), {**found, **({"result_sha256": compute_result_digest(found)} if digest else {})})
 
     return change
 

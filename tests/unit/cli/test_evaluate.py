@@ -33,7 +33,7 @@ def here(trained, tmp_path, monkeypatch):
     shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     one = resolved()[NAME]
-    return Path(one.record_path(0)), Path(one.weights_path(0))
+    return Path(one.get_record_path(0)), Path(one.get_weights_path(0))
 
 
 def run(capsys, *arguments):
@@ -68,13 +68,13 @@ def test_losses_by_count_add_up_to_the_recorded_loss(here, capsys):
 
 
 def test_a_number_beyond_rounding_fails(here, capsys):
-    from reprise.records.record import load_record, result_digest, write_record
+    from reprise.records.record import compute_result_digest, load_record, write_record
 
     path, _ = here
     record = load_record(path)
     (entry,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
     entry["value"] *= 1 + 1e-4
-    write_record(path, {**record, "result_sha256": result_digest(record)})
+    write_record(path, {**record, "result_sha256": compute_result_digest(record)})
     status, out, err = run(capsys, "evaluate", NAME)
     assert status == EXIT_FAILED
     assert out.count("beyond rounding") == 2  # the perplexity with it
@@ -126,7 +126,7 @@ def test_an_evaluation_is_saved_beside_its_record_and_read_again(here, capsys):
 
     path, weights = here
     one, record = resolved()[NAME], json.loads(path.read_text("utf-8"))
-    saved = Path(one.evaluation_path(0))
+    saved = Path(one.get_evaluation_path(0))
     assert run(capsys, "evaluate", NAME)[0] == 0
     assert not saved.exists()
     status, out, err = run(capsys, "evaluate", NAME, "--save")
@@ -158,7 +158,7 @@ def test_weights_of_another_place_go_with_the_record_that_was_left_with_them(her
     shutil.move(weights, kept)
     shutil.copy(path, again)
     path.unlink()
-    saved = Path(resolved()[NAME].evaluation_path(0))
+    saved = Path(resolved()[NAME].get_evaluation_path(0))
     assert run(capsys, "evaluate", NAME, "--weights", str(kept), "--save")[0] == 0
     assert json.loads(saved.read_bytes())["record_sha256"] == json.loads(again.read_bytes())["result_sha256"]
     again.rename("elsewhere.json")
@@ -169,10 +169,10 @@ def test_weights_of_another_place_go_with_the_record_that_was_left_with_them(her
 
 
 def test_what_no_evaluation_record_holds_is_refused_and_nothing_is_written(here, capsys):
-    from reprise.records.record import load_record, result_digest, write_record
+    from reprise.records.record import compute_result_digest, load_record, write_record
 
     path, weights = here
-    saved = Path(resolved()[NAME].evaluation_path(0))
+    saved = Path(resolved()[NAME].get_evaluation_path(0))
     (here[0].parent / "own.txt").write_text("a\n", "utf-8")
     asked = (["--text", "own.txt"], ["--by-count", "test"], ["--record", "no-such.json"], ["--replica", "1"])
     for options in (*asked, ["--replica", "1", "--weights", str(weights)]):
@@ -184,6 +184,6 @@ def test_what_no_evaluation_record_holds_is_refused_and_nothing_is_written(here,
     assert (status, err.count("\n"), "--record" in err) == (EXIT_USAGE, 1, True)
     (entry,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
     entry["value"] *= 1 + 1e-4
-    write_record(path, {**record, "result_sha256": result_digest(record)})
+    write_record(path, {**record, "result_sha256": compute_result_digest(record)})
     assert run(capsys, "evaluate", NAME, "--save")[0] == EXIT_FAILED
     assert not saved.exists()

@@ -11,7 +11,7 @@ from scipy import stats
 from verify_helpers import CLAIMS, claims, edit, leave, resolved, verify
 
 from reprise import cli
-from reprise.records.record import read_record, result_digest, write_record
+from reprise.records.record import compute_result_digest, read_record, write_record
 
 RNN = "digits/rnn-t5"
 ACCURACIES = (0.30, 0.32, 0.37, 0.31)
@@ -29,7 +29,7 @@ def run(capsys, command):
 
 
 def record(replica=0, name="rnn-t5"):
-    return Path(resolved()[f"digits/{name}"].record_path(replica))
+    return Path(resolved()[f"digits/{name}"].get_record_path(replica))
 
 
 def again(value, path="again.json", **run):
@@ -37,7 +37,7 @@ def again(value, path="again.json", **run):
     found = read_record(record())
     found["metrics"][0]["value"] = value
     found["run"] = {**found["run"], **run}
-    write_record(Path(path), {**found, "result_sha256": result_digest(found)})
+    write_record(Path(path), {**found, "result_sha256": compute_result_digest(found)})
     return path
 
 
@@ -49,7 +49,10 @@ def test_list_counts_records_and_quotes_answers(capsys):
     found = {e["id"]: e for e in papers["digits"]["experiments"]}
     counts = {"digits/rnn-t5": (2, 2), "digits/lstm-t5": (1, 1), "digits/count": (1, 1)}
     assert {k: (len(e["records"]), e["replicas"]) for k, e in found.items()} == counts
-    assert (found[RNN]["records"], found[RNN]["config_hash"]) == (resolved()[RNN].record_paths(), record().stem[2:])
+    assert (found[RNN]["records"], found[RNN]["config_hash"]) == (
+        resolved()[RNN].list_record_paths(),
+        record().stem[2:],
+    )
     answers = {c["id"].partition("/")[2]: c["answer"] for c in papers["digits"]["claims"]}
     assert {k: a.partition(" (")[0] for k, a in answers.items()} == {k: c["answer"] for k, c in claims().items()}
     assert all(not e["records"] for e in papers["words"]["experiments"])

@@ -43,7 +43,7 @@ def place(corpus, tmp_path, monkeypatch):
 def test_without_a_gpu_replicas_train_one_by_one_and_leave_records_that_collect_takes(place):
     one, two = write(small("a", replicas=2), replace(small("b", matrices=5), engine="reference"))
     assert run("--minutes", "5") == 0
-    found = [read_record(Path("out") / path, which) for which in (one, two) for path in which.record_paths()]
+    found = [read_record(Path("out") / path, which) for which in (one, two) for path in which.list_record_paths()]
     assert [record["status"] for record in found] == ["finished"] * 3
     assert found[2]["run"]["engine"] == "reference"
     assert collect([one, two], Path("out"), Path("collected")) == (3, 3)
@@ -65,7 +65,7 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
     assert "stopped by the end of its time" in log()
     monkeypatch.setattr(timebox.Runner, "over", lambda self: False)
     assert run() == 0
-    assert read_record(Path("out") / one.record_path(0), one)["run"]["resumed"] == 1
+    assert read_record(Path("out") / one.get_record_path(0), one)["run"]["resumed"] == 1
 
 
 def test_the_time_is_up_where_no_more_than_that_for_a_save_is_left():
@@ -93,7 +93,7 @@ def test_what_cannot_be_trained_is_told_and_the_rest_is_trained(place):
 
 def test_what_could_not_be_written_is_not_trained(place):
     one, two = write(small("a", replicas=2), small("b"))
-    write_atomically(Path("out", one.record_path(0)).parent, "no folder")
+    write_atomically(Path("out", one.get_record_path(0)).parent, "no folder")
     assert run() == EXIT_FAILED
     assert "is no folder; name a file in another folder" in log()
     assert ("p/a replica" in log(), bool(records(two))) == (False, True)
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
 def test_replicas_of_the_experiments_with_the_fewest_records_come_first(tmp_path):
     a, b = small("a", replicas=3), small("b", replicas=2)
     for replica in range(2):
-        write_atomically(tmp_path / a.record_path(replica), "")
+        write_atomically(tmp_path / a.get_record_path(replica), "")
     gaps = [(one.experiment, replica) for one, replica in missing([a, b], [Path("/nowhere"), tmp_path])]
     assert gaps == [("b", 0), ("b", 1), ("a", 2)]
 
@@ -171,7 +171,7 @@ def unchanged_facts(path):
 
 def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(place):
     *damaged, sound = write(*map(small, "abcd"))
-    garbage, folder, link = paths = [Path("out", one.record_path(0)) for one in damaged]
+    garbage, folder, link = paths = [Path("out", one.get_record_path(0)) for one in damaged]
     for path in paths:
         path.parent.mkdir(parents=True)
     garbage.write_text("{}")

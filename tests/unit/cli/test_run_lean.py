@@ -43,7 +43,7 @@ def test_nothing_is_needed_beyond_torch_numpy_yaml_and_rich(tmp_path, monkeypatc
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CU")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
-    assert read_record(Path(one.record_path(0)), one)["status"] == "finished"
+    assert read_record(Path(one.get_record_path(0)), one)["status"] == "finished"
 
 
 def test_commands_that_need_more_name_the_package_and_the_remedy_in_one_line():

@@ -21,7 +21,7 @@ def train(replica, *more):
 def test_the_record_is_named_and_not_made_twice(clone, capsys):
     """A check, which takes no time."""
     one = resolved()["digits/count"]
-    record = Path(one.record_path(0))
+    record = Path(one.get_record_path(0))
     record.unlink()
     assert train(0, "--hash", one.config_hash) == 0
     assert capsys.readouterr() == (f"{record}: done\n", "")
@@ -34,12 +34,12 @@ def test_the_record_is_named_and_not_made_twice(clone, capsys):
     assert json.loads(Path("again.json").read_text(encoding="utf-8"))["replica"] == 0
     assert train(7) == 0
     note = "note: the tier quick has replica 0 alone; this record is not collected\n"
-    assert capsys.readouterr() == (f"{one.record_path(7)}: done\n", note)
+    assert capsys.readouterr() == (f"{one.get_record_path(7)}: done\n", note)
 
 
 @pytest.mark.parametrize("why", [errno.EIO, errno.EACCES])
 def test_a_record_that_cannot_be_read_is_not_called_damaged(why, clone, capsys, monkeypatch):
-    path = Path(resolved()["digits/count"].record_path(0))
+    path = Path(resolved()["digits/count"].get_record_path(0))
     # Opening names the file, reading from a disk that fails does not.
     closed = OSError(why, os.strerror(why), *([str(path)] if why == errno.EACCES else []))
     monkeypatch.setattr(Path, "read_bytes", Mock(side_effect=closed))
@@ -68,7 +68,7 @@ def test_what_a_model_cannot_be_is_one_line_without_a_record(base, options, engi
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"reprise: error: p/wide: {says.format(**base['model'])}")
     assert last.endswith("in config/papers/p.yaml")
-    assert not Path(one.record_path(0)).exists()
+    assert not Path(one.get_record_path(0)).exists()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from reprise.config.project import load_project, merge
 from reprise.config.resolve import resolve_tier
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError
-from reprise.records.resolved import Resolved, hash_of, read_resolved
+from reprise.records.resolved import Resolved, compute_hash, read_resolved
 from reprise.report.render import find_function
 
 DIGITS, SIZES = "papers/digits.yaml", "papers/sizes.yaml"
@@ -99,9 +99,9 @@ def test_what_does_not_decide_the_numbers_is_not_hashed(toy, file, old, new):
 
 def test_the_hash_is_over_canonical_json():
     # printf of this text, piped to sha256sum: {"a":1,"b":[1.5,"x"]}
-    assert hash_of({"b": [1.5, "x"], "a": 1}) == "253252306831"
+    assert compute_hash({"b": [1.5, "x"], "a": 1}) == "253252306831"
     with pytest.raises(ValueError, match="JSON"):
-        hash_of({"a": float("nan")})
+        compute_hash({"a": float("nan")})
 
 
 def test_a_setting_replaces_as_a_whole():
@@ -114,7 +114,7 @@ def test_resolved_files_round_trip_and_are_checked(tmp_path):
     path = tmp_path / "e.json"
     path.write_text(resolved.to_json(), encoding="utf-8")
     assert read_resolved(path) == resolved
-    assert resolved.record_paths()[1] == f"results/quick/runs/p/e/1-{resolved.config_hash}.json"
+    assert resolved.list_record_paths()[1] == f"results/quick/runs/p/e/1-{resolved.config_hash}.json"
     for damaged in (resolved.to_json().replace('"x": 1', '"x": 2'), "{}", "[]", "[" * 100_000):
         path.write_text(damaged, encoding="utf-8")
         with pytest.raises(UserError, match=r"e\.json: .*reprise resolve"):

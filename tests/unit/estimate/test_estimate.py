@@ -24,7 +24,7 @@ def leave(tmp_path, which, replica, seconds, epochs=None, device=None, diverged=
     run = {"engine": engine, "device": device or HERE, "wall_seconds": seconds}
     run |= {"peak_memory_mib": peak} if peak else {}
     record = make_record(which, replica, Outcome(metrics=metrics), 7, diverged, run)
-    write_record(tmp_path / which.record_path(replica), record)
+    write_record(tmp_path / which.get_record_path(replica), record)
 
 
 def told(one):
@@ -53,7 +53,7 @@ def test_a_time_limit_leaves_room_and_a_record_that_cannot_be_read_is_none_to_go
     leave(tmp_path, one, 0, 7200.0)
     leave(tmp_path, short, 0, 1.0)
     assert [time_limit(e, 1440, tmp_path) for e in (one, short, unknown, CHECK)] == [360, 10, 1440, 10]
-    damage(tmp_path / one.record_path(0))
+    damage(tmp_path / one.get_record_path(0))
     assert (time_limit(one, 1440, tmp_path), memory_limit(one, 4000, tmp_path)) == (1440, 4000)
 
 

@@ -79,7 +79,7 @@ def test_committed_scores_are_those_of_sacrebleu_on_the_raw_references(mirror):
     references = gzip.decompress(text.read_bytes()).decode().splitlines()
     every = [one for tier in ("reduced", "paper") for one in experiments(tier) if not one.is_check]
     translators = [one for one in every if one.config["data"]["dataset"] == "multi30k"]
-    there = [(one, ROOT / path) for one in translators for path in one.record_paths() if (ROOT / path).is_file()]
+    there = [(one, ROOT / path) for one in translators for path in one.list_record_paths() if (ROOT / path).is_file()]
     assert there
     for experiment, path in there:
         found = read_record(path, experiment)

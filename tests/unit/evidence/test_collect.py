@@ -17,7 +17,7 @@ from reprise.errors import UserError
 from reprise.evidence import collect as collecting
 from reprise.evidence.collect import collect, counted_by
 from reprise.evidence.runs import _make_replica
-from reprise.records.record import Outcome, curve, make_record, metric, read_record, write_record
+from reprise.records.record import Outcome, make_curve, make_metric, make_record, read_record, write_record
 from reprise.records.resolved import Resolved
 
 RUN = {"engine": "reference", "device": "cpu", "wall_seconds": 1.5}
@@ -34,11 +34,11 @@ def of(dataset, data, protocol, training):
 
 
 def leave(tmp_path, which, replica, loss, diverged=None):
-    curves = [curve("valid", "cross_entropy", "nats/token", "epoch", [1, 2], [loss + 1, loss])]
-    rows = [metric("test", "cross_entropy", loss, "nats/token", 10)]
+    curves = [make_curve("valid", "cross_entropy", "nats/token", "epoch", [1, 2], [loss + 1, loss])]
+    rows = [make_metric("test", "cross_entropy", loss, "nats/token", 10)]
     record = make_record(which, replica, Outcome(rows, curves, [{"step": 3, "text": "é|a"}]), 7, diverged, RUN)
-    write_record(tmp_path / which.record_path(replica), record)
-    return tmp_path / which.record_path(replica)
+    write_record(tmp_path / which.get_record_path(replica), record)
+    return tmp_path / which.get_record_path(replica)
 
 
 def rows(text):
@@ -82,7 +82,7 @@ def test_an_infinite_perplexity_makes_the_mean_infinite(tmp_path):
     assert summary["test.perplexity"] == {"mean": "infinite", "log_std": None, "n": 3}
     assert summary["test.cross_entropy"]["mean"] == pytest.approx(803 / 3)
     # Claims take such a replica for a diverged one.
-    records = [read_record(tmp_path / one.record_path(replica), one, replica) for replica in range(3)]
+    records = [read_record(tmp_path / one.get_record_path(replica), one, replica) for replica in range(3)]
     assert [_make_replica(record).finished for record in records] == [True, False, True]
 
 
@@ -114,7 +114,7 @@ def test_a_number_that_is_not_finite_is_a_divergence_and_of_a_check_a_mistake(tm
     check = experiment("c", config={"check": {"name": "x"}})
     with pytest.raises(ValueError, match="JSON"):
         leave(tmp_path, check, 0, float("nan"))
-    assert not (tmp_path / check.record_path(0)).exists()
+    assert not (tmp_path / check.get_record_path(0)).exists()
 
 
 def test_where_one_file_cannot_be_made_none_is_written(tmp_path, monkeypatch):
@@ -129,7 +129,7 @@ def test_where_one_file_cannot_be_made_none_is_written(tmp_path, monkeypatch):
 def test_records_behind_a_link_that_leads_nowhere_are_not_called_missing(at, loop, tmp_path):
     """As on a disk that is not mounted; the link is the record itself or a folder on the way to it."""
     one = experiment(replicas=1)
-    path = tmp_path / one.record_path(0)
+    path = tmp_path / one.get_record_path(0)
     link = [path, *path.parents][at]
     link.parent.mkdir(parents=True)
     link.symlink_to(link if loop else tmp_path / "unmounted")
@@ -154,10 +154,10 @@ def test_which_tokens_count_is_said_of_every_experiment_that_predicts_and_hangs_
 
 def test_metrics_over_tokens_carry_it_and_no_others(tmp_path):
     given = ("test cross_entropy nats/token", "test accuracy_long share", "valid best_epoch epoch", "test spaces share")
-    metrics = [metric(split, name, 1.0, unit, 10) for split, name, unit in map(str.split, given)]
+    metrics = [make_metric(split, name, 1.0, unit, 10) for split, name, unit in map(str.split, given)]
     one = of("french", {"accounting": "words"}, "windows", SLIDING)
     leave(tmp_path, one, 1, 1.0, diverged={"epoch": 2, "quantity": "training loss"})
-    write_record(tmp_path / one.record_path(0), make_record(one, 0, Outcome(metrics), 7, None, RUN))
+    write_record(tmp_path / one.get_record_path(0), make_record(one, 0, Outcome(metrics), 7, None, RUN))
     collect([one], tmp_path, tmp_path / "out", partial(counted_by, preparations={"french": "ud_french"}))
     found = rows((tmp_path / "out/metrics.csv").read_text())
     said = "lower-cased words; predicted: all but the first 8 of a split"

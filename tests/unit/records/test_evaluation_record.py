@@ -6,14 +6,14 @@ import pytest
 from evaluation_helpers import ONE, evaluation, place
 
 from reprise.errors import UserError
-from reprise.records.content import digest_of
-from reprise.records.evaluation import BANDS, LEAST, RESULT_KEYS, evaluations_of, read_evaluation
+from reprise.records.content import compute_digest
+from reprise.records.evaluation import BAND_STARTS, BANDS, RESULT_KEYS, read_evaluation, read_evaluations
 
 
 def test_an_evaluation_is_read_as_it_was_written_and_without_its_record_too(tmp_path):
     for one in (evaluation(), evaluation(replica=2, recorded=False)):
         assert read_evaluation(place(tmp_path, one), ONE, one["replica"]) == one
-    assert [one["replica"] for one in evaluations_of(ONE, tmp_path)] == [0, 2]
+    assert [one["replica"] for one in read_evaluations(ONE, tmp_path)] == [0, 2]
 
 
 def test_a_difference_is_a_share_of_the_recorded_number():
@@ -25,9 +25,9 @@ def test_a_difference_is_a_share_of_the_recorded_number():
 
 def test_bands_are_all_ranges_of_neighbours():
     assert BANDS["0"] == range(1)
-    assert [LEAST[number] for number in BANDS["0-99"]] == [0, 1, 10]
-    assert [LEAST[number] for number in BANDS["1000-"]] == [1000, 10_000]
-    assert len(BANDS) == len(LEAST) * (len(LEAST) + 1) // 2
+    assert [BAND_STARTS[number] for number in BANDS["0-99"]] == [0, 1, 10]
+    assert [BAND_STARTS[number] for number in BANDS["1000-"]] == [1000, 10_000]
+    assert len(BANDS) == len(BAND_STARTS) * (len(BAND_STARTS) + 1) // 2
 
 
 BAD = {
@@ -50,7 +50,9 @@ BAD = {
 def test_a_key_that_evaluation_never_writes_is_one_line(tmp_path, key):
     content = evaluation()
     BAD[key](content)
-    path = place(tmp_path, content | {"result_sha256": digest_of(content, RESULT_KEYS), "config_hash": ONE.config_hash})
+    path = place(
+        tmp_path, content | {"result_sha256": compute_digest(content, RESULT_KEYS), "config_hash": ONE.config_hash}
+    )
     with pytest.raises(UserError) as caught:
         read_evaluation(path, ONE, 0)
     said = str(caught.value)
@@ -70,7 +72,7 @@ def test_a_damaged_altered_or_foreign_file_is_one_line(tmp_path):
     for content in contents:
         path.write_bytes(content)
         with pytest.raises(UserError) as caught:
-            evaluations_of(ONE, tmp_path)
+            read_evaluations(ONE, tmp_path)
         assert str(caught.value).startswith(f"{path}: ")
         assert "\n" not in str(caught.value)
     path.unlink()

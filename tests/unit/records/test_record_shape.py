@@ -10,12 +10,12 @@ from reprise.errors import UserError
 from reprise.records.record import (
     RESULT_KEYS,
     Outcome,
-    curve,
+    compute_result_digest,
+    make_curve,
+    make_metric,
     make_record,
-    metric,
     parse_record,
     read_record,
-    result_digest,
 )
 from reprise.records.resolved import Resolved
 
@@ -33,11 +33,13 @@ def translations(**changes):
 
 def altered(change):
     """A record that was changed together with its digest, as bytes."""
-    curves = [curve("valid", "cross_entropy", "nats/token", "epoch", [1, 2], [2.0, 1.0])]
-    outcome = Outcome([metric("test", "cross_entropy", 1.0, "nats/token", 10)], curves, [{"step": 3, "text": "é|a"}])
+    curves = [make_curve("valid", "cross_entropy", "nats/token", "epoch", [1, 2], [2.0, 1.0])]
+    outcome = Outcome(
+        [make_metric("test", "cross_entropy", 1.0, "nats/token", 10)], curves, [{"step": 3, "text": "é|a"}]
+    )
     record = make_record(ONE, 0, outcome, 7, None, dict(RUN))
     change(record)
-    return json.dumps(record | {"result_sha256": result_digest(record)}).encode()
+    return json.dumps(record | {"result_sha256": compute_result_digest(record)}).encode()
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def make_project(
             parameters = 1000 if outcome.metrics else None
             of = diverged.get((name, replica))
             record = make_record(by_id[name], replica, outcome, parameters, of, run)
-            write_record(root / by_id[name].record_path(replica), record)
+            write_record(root / by_id[name].get_record_path(replica), record)
     if not (root / "config").exists():
         (root / "config").symlink_to(ROOT / "config")
     return replace(project(tier), root=root)

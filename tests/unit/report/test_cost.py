@@ -9,7 +9,7 @@ import pytest
 from config_helpers import ROOT, experiments, project
 
 from reprise.config.project import Project
-from reprise.records.record import result_digest
+from reprise.records.record import compute_result_digest
 from reprise.records.resolved import Resolved
 from reprise.report.page.page import make_page
 from reprise.report.parts.context import load_contexts
@@ -25,15 +25,15 @@ def copy_records(root: Path, chosen: list[Resolved], times: int) -> list[Resolve
     for experiment in chosen:
         more = replace(experiment, replicas=times * experiment.replicas)
         copies.append(more)
-        for replica, path in enumerate(experiment.record_paths()):
+        for replica, path in enumerate(experiment.list_record_paths()):
             if not (ROOT / path).is_file():
                 continue
             record = json.loads((ROOT / path).read_text(encoding="utf-8"))
             for i in range(times):
                 number = replica + i * experiment.replicas
                 record |= {"replica": number, "seed": number}
-                record["result_sha256"] = result_digest(record)
-                target = root / more.record_path(number)
+                record["result_sha256"] = compute_result_digest(record)
+                target = root / more.get_record_path(number)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(json.dumps(record), encoding="utf-8")
     return copies

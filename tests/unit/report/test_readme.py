@@ -94,5 +94,5 @@ def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_i
     (command,) = re.findall(r"python -m reprise train (.*again\.json)", text)
     given = cli.command_parser("train").parse_args(command.split())
     (experiment,) = [e for e in experiments(given.tier) if e.id == given.experiment]
-    record = json.loads((ROOT / experiment.record_path(given.replica)).read_text(encoding="utf-8"))
+    record = json.loads((ROOT / experiment.get_record_path(given.replica)).read_text(encoding="utf-8"))
     assert record["run"]["engine"] == given.engine == "fused"

@@ -27,7 +27,7 @@ TRAINED_ALONE = "final-digit", "final-digit, lstm"
 
 
 def kept(resolved, folder, replica=0):
-    return folder / resolved.weights_path(replica)
+    return folder / resolved.get_weights_path(replica)
 
 
 def digest(path):
@@ -103,7 +103,7 @@ def test_weights_are_kept_of_the_replicas_that_the_setting_names(small, keep, th
     resolved = replace(experiment(small, "recall", keep), replicas=2)
     run_jobs(jobs_of([resolved], tmp_path))
     assert [replica for replica in range(2) if kept(resolved, tmp_path, replica).is_file()] == there
-    records = [load_record(tmp_path / path) for path in resolved.record_paths()]
+    records = [load_record(tmp_path / path) for path in resolved.list_record_paths()]
     assert [replica for replica in range(2) if "weights_sha256" in records[replica]["run"]] == there
     full = Resolved("p", "e", "paper", "t", 2, {}, {}, None)
     assert [full.keeps_weights(replica) for replica in range(2)] == [True, False]

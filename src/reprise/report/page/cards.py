@@ -200,7 +200,7 @@ def make_command(experiment: Resolved, first_replica: tuple[int, str] | None) ->
         return f"{train} 0"
     number, engine = first_replica
     # Without --output nothing would be trained: the record is where the pipeline puts it.
-    diff = f"python -m reprise diff again.json {quote(experiment.record_path(number))}"
+    diff = f"python -m reprise diff again.json {quote(experiment.get_record_path(number))}"
     return f"{train} {number} --engine {quote(engine)} --output again.json\n{diff}"
 
 

@@ -19,7 +19,7 @@ from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp
 from reprise.errors import UserError
 from reprise.evaluation.sampling import log_probabilities
 from reprise.models.deep_lstm import State, initialise
-from reprise.records.record import Outcome, curve, metric
+from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Steps, Work
 from reprise.training.protocols.books_texts import BookTexts
 
@@ -109,7 +109,7 @@ class CharacterWindows(Steps):
             last = min(first + _READ_TOGETHER, n)
             logits, state = model(text[first:last], state)
             nats += functional.cross_entropy(logits[:, 0], text[first + 1 : last + 1, 0], reduction="sum").item()
-        return Outcome(metrics=[metric("test", "cross_entropy", nats / n, "nats/character", n)])
+        return Outcome(metrics=[make_metric("test", "cross_entropy", nats / n, "nats/character", n)])
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         return log_probabilities(self.readable(), symbols[:, None])[-1, 0]
@@ -136,11 +136,13 @@ class CharacterWindows(Steps):
 
         Mark k is step k * `table_every`, a row of the document's tables; its loss that of its NEIGHBOURS too.
         """
-        losses = curve("train", "cross_entropy", "nats/character", "step", self.losses, list(self.losses.values()))
+        losses = make_curve("train", "cross_entropy", "nats/character", "step", self.losses, list(self.losses.values()))
         series: dict[tuple[str, str, str], dict[int, float]] = {}
         for step, m in self.measures:
             series.setdefault((m["split"], m["metric"], m["unit"]), {})[step] = round(m["value"], 6)
-        outcome = Outcome(curves=[losses, *(curve(*names, "step", y, list(y.values())) for names, y in series.items())])
+        outcome = Outcome(
+            curves=[losses, *(make_curve(*names, "step", y, list(y.values())) for names, y in series.items())]
+        )
         outcome.samples = [*self.samples]
         if not self.finished:
             return outcome
@@ -150,7 +152,7 @@ class CharacterWindows(Steps):
         near["final_cross_entropy"] = (last - 2 * NEIGHBOURS, last)
         outcome.metrics = [self._mean_loss(name, *bounds) for name, bounds in near.items()]
         if self.source is not None:
-            source = metric("train", "source_entropy", self.source, "nats/character", len(self.tokens))
+            source = make_metric("train", "source_entropy", self.source, "nats/character", len(self.tokens))
             outcome.metrics.append(source)
         measured = self.measure()
         outcome.metrics += measured.metrics
@@ -160,4 +162,4 @@ class CharacterWindows(Steps):
     def _mean_loss(self, name: str, first: int, last: int) -> dict[str, Any]:
         losses = [loss for step, loss in self.losses.items() if first <= step <= last]
         n = len(losses) * self.options["batch_size"] * self.options["length"]
-        return metric("train", name, sum(losses) / len(losses), "nats/character", n)
+        return make_metric("train", name, sum(losses) / len(losses), "nats/character", n)

@@ -16,7 +16,7 @@ from reprise.data.corpus import Corpus
 from reprise.evaluation.sampling import continuations, log_probabilities, next_symbol_entropy
 from reprise.evaluation.text_measures import Words, measure
 from reprise.models.deep_lstm import DeepLSTM
-from reprise.records.record import metric
+from reprise.records.record import make_metric
 
 DECODERS = ("sample", "argmax")
 _FIRST, _DRAWS, _FINAL, _COMPLETIONS, _EXCERPTS = range(11, 16)  # streams of random numbers
@@ -62,7 +62,7 @@ class BookTexts:
         for temperature in (1.0, self.options["temperature"]):
             entropy = next_symbol_entropy(model, windows, temperature)
             split = f"temperature-{temperature:g}"
-            metrics.append(metric(split, "next_character_entropy", entropy, "nats/character", windows.numel()))
+            metrics.append(make_metric(split, "next_character_entropy", entropy, "nats/character", windows.numel()))
         samples = []
         for number, (name, prompt) in enumerate(PROMPTS.items()):
             measured, texts = self._completions(model, step, name, prompt, number)
@@ -116,9 +116,9 @@ class BookTexts:
             return
         log_p = log_probabilities(model, torch.cat([before, after])[:-1])[-len(after) :, 0]  # (|rest|, V)
         value = log_p.gather(1, after).sum().item()
-        yield metric(name, "expected_log_probability", value, "nats", 1)
+        yield make_metric(name, "expected_log_probability", value, "nats", 1)
         rank = int((log_p[0] > log_p[0, after[0, 0]]).sum()) + 1
-        yield metric(name, "expected_rank", rank, "rank", 1)
+        yield make_metric(name, "expected_rank", rank, "rank", 1)
 
     def _after_a_full_stop(self, model: DeepLSTM) -> Iterator[Metric]:
         capitals = [i for i, symbol in enumerate(self.symbols) if symbol.isupper()]
@@ -129,10 +129,10 @@ class BookTexts:
             read = self.read(PROMPTS[name])
             if len(read) and wanted:
                 value = log_probabilities(model, read)[-1, 0, wanted].exp().sum().item()
-                yield metric(name, share, value, "share", 1)
+                yield make_metric(name, share, value, "share", 1)
 
     def _measures(self, split: str, texts: Sequence[str]) -> list[Metric]:
-        return [metric(split, name, value, "share", n) for name, value, n in measure(texts, self.words)]
+        return [make_metric(split, name, value, "share", n) for name, value, n in measure(texts, self.words)]
 
     def _sample(self, kind: str, step: int, decoder: str, prompt: str, text: str) -> dict[str, Any]:
         temperature = self.options["temperature"] if decoder == "sample" else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from reprise.data.corpus import Corpus
 from reprise.errors import UserError
-from reprise.records.record import Outcome, metric
+from reprise.records.record import Outcome, make_metric
 from reprise.training.protocol import Pieces
 
 ALL = "all"
@@ -47,7 +47,7 @@ def corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
             name, split = keys
         else:
             name, split = ".".join(keys[keys[0] == "corpus" :]), ALL
-        metrics.append(metric(split, name, value, "1", 1))
+        metrics.append(make_metric(split, name, value, "1", 1))
     return metrics
 
 

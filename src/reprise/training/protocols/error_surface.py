@@ -5,7 +5,7 @@ Gradients are clipped by Algorithm 1, and not.
 
 import numpy as np
 
-from reprise.records.record import Outcome, curve, metric
+from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Pieces
 
 PATHS = ("plain", "clipped")
@@ -52,11 +52,11 @@ class ErrorSurface(Pieces):
         """Report the surface, a curve a weight (split "w = ..."), and each path, update by update."""
         outcome, (surface, paths) = Outcome(), self.results
         for w, errors in zip(surface["w"], surface["error"], strict=True):
-            outcome.curves.append(curve(f"w = {w:.6g}", "error", "1", "bias", surface["b"], errors))
+            outcome.curves.append(make_curve(f"w = {w:.6g}", "error", "1", "bias", surface["b"], errors))
         for name, rows in paths.items():
             columns = dict(zip(_COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
             for column, values in columns.items():
-                outcome.curves.append(curve(name, column, "1", "update", range(len(rows)), values))
+                outcome.curves.append(make_curve(name, column, "1", "update", range(len(rows)), values))
             steps = np.hypot(np.diff(columns["weight"]), np.diff(columns["bias"]))
             quantities = {
                 "final_error": columns["error"][-1],
@@ -64,6 +64,6 @@ class ErrorSurface(Pieces):
                 "longest_step": float(steps.max()),
             }
             outcome.metrics += [
-                metric(name, quantity, value, "1", len(steps)) for quantity, value in quantities.items()
+                make_metric(name, quantity, value, "1", len(steps)) for quantity, value in quantities.items()
             ]
         return outcome

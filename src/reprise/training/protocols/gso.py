@@ -13,7 +13,7 @@ from reprise.engines.gso import choose
 from reprise.engines.gso.packing import PackedBatch, by_length, pack
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
-from reprise.records.record import Outcome, metric
+from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import FINISHED, BatchEpochs
 from reprise.training.protocol import Diverged, Work
 
@@ -137,10 +137,10 @@ class LineEpochs(BatchEpochs):
         outcome.metrics = tested.metrics("test") + self.best_metrics
         # Of the training lines the mean over the epoch, under parameters that changed all the while.
         train = self.history[self.best_epoch - 1]["train"]
-        outcome.metrics.append(metric("train", "cross_entropy", train, "nats/token", self.counts["train"]))
+        outcome.metrics.append(make_metric("train", "cross_entropy", train, "nats/token", self.counts["train"]))
         self.count_epochs(outcome)
         if self.diverged:
-            outcome.metrics.append(metric("train", "diverged_epoch", self.diverged["epoch"], "epoch", 1))
+            outcome.metrics.append(make_metric("train", "diverged_epoch", self.diverged["epoch"], "epoch", 1))
         outcome.curves += tested.by_position("test")
         outcome.samples = tested.samples("test", self.parts["test"], _SHOWN)
         return outcome

@@ -16,7 +16,7 @@ from reprise.evaluation.agreement import Pairs
 from reprise.evaluation.sampling import continuations_of_window
 from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
-from reprise.records.record import Outcome, metric
+from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import Epochs
 from reprise.training.protocol import Work
 from reprise.training.protocols.loglinear_text import READING, SCHEMES
@@ -182,7 +182,7 @@ class Windows(Epochs):
         return outcome
 
     def _entropy(self, split: str, name: str, value: float) -> dict[str, Any]:
-        return metric(split, name, value, "nats/token", self.counts[split])
+        return make_metric(split, name, value, "nats/token", self.counts[split])
 
 
 def rates_of(options: Mapping[str, Any]) -> dict[str, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from reprise.data.text.character_lines import SPLIT, TEST, TRAIN, VALID
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.ngram_counts import HeldOut
-from reprise.records.record import Outcome, curve
+from reprise.records.record import Outcome, make_curve
 from reprise.training.protocol import Pieces
 
 COUNTED = {"train": (TRAIN,), "train-and-valid": (TRAIN, VALID)}
@@ -61,7 +61,7 @@ class NGramCount(Pieces):
             of_lines = LineLosses(self.lines, self.vocabulary, places, nats, shown)
             outcome.metrics += of_lines.metrics(split)
             values, orders = [losses[split] for losses in self.results], range(1, len(self.results) + 1)
-            outcome.curves.append(curve(split, "cross_entropy", "nats/token", "order", orders, values))
+            outcome.curves.append(make_curve(split, "cross_entropy", "nats/token", "order", orders, values))
             if split == "test":
                 outcome.curves += of_lines.by_position(split)
         return outcome

@@ -6,7 +6,7 @@ from torch import Tensor
 from reprise.data.synthetic.palindromes import DIGITS, palindromes
 from reprise.engines.palindromes import choose
 from reprise.models.initialisation import initialise_by_fan_in
-from reprise.records.record import Outcome, curve, metric
+from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Steps, Work
 
 _UNITS = {"cross_entropy": "nats/token", "accuracy": "share"}
@@ -50,7 +50,9 @@ class FinalDigit(Steps):
     def outcome(self) -> Outcome:
         """Report metrics of the training batches: of the last ten logged, and of the first without a mistake."""
         batch, steps, outcome = self.options["batch_size"], self.log["step"], Outcome()
-        outcome.curves = [curve("train", name, unit, "step", steps, self.log[name]) for name, unit in _UNITS.items()]
+        outcome.curves = [
+            make_curve("train", name, unit, "step", steps, self.log[name]) for name, unit in _UNITS.items()
+        ]
         if not steps:
             return outcome
         perfect = [step for step, accuracy in zip(steps, self.log["accuracy"], strict=True) if accuracy == 1]
@@ -60,5 +62,5 @@ class FinalDigit(Steps):
         rows.append(("best_accuracy", max(self.log["accuracy"]), "share", batch))
         if perfect:
             rows.append(("first_full_accuracy_step", perfect[0], "step", batch))
-        outcome.metrics = [metric("train", *each) for each in rows]
+        outcome.metrics = [make_metric("train", *each) for each in rows]
         return outcome

@@ -12,7 +12,7 @@ from reprise.data.synthetic.phrases import FILLERS, FIXED
 from reprise.engines.choice import reference_alone
 from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms
 from reprise.models.recurrent import Recurrent
-from reprise.records.record import Outcome, curve, metric
+from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Pieces, Steps, Training, Work
 
 TEXTS = 1000
@@ -132,13 +132,15 @@ class Recall(_Named, Steps):
     def outcome(self) -> Outcome:
         """Report accuracy and probability of the name and the norms over the distance, and the loss over steps."""
         x, y = self.log.values()
-        outcome = Outcome(curves=[curve("train", "nats_at_blank", "nats", "step", x, y)])
+        outcome = Outcome(curves=[make_curve("train", "nats_at_blank", "nats", "step", x, y)])
         for split, norms in self.jacobians.items():
             self.add_norms(outcome, split, norms)
         for name in ("accuracy", "probability") if self.recalled else ():
             values = dict(zip(self.recalled["distance"], self.recalled[name], strict=True))
-            outcome.curves.append(curve("test", name, "share", "distance", values, list(values.values())))
-            outcome.metrics += [metric("test", f"{name}_at_{d}", value, "share", TEXTS) for d, value in values.items()]
+            outcome.curves.append(make_curve("test", name, "share", "distance", values, list(values.values())))
+            outcome.metrics += [
+                make_metric("test", f"{name}_at_{d}", value, "share", TEXTS) for d, value in values.items()
+            ]
         return outcome
 
 

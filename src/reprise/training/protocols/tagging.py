@@ -14,7 +14,7 @@ from reprise.data.treebank.tagged import KINDS, most_frequent_tags
 from reprise.engines.choice import reference_alone
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
-from reprise.records.record import Outcome, curve, metric
+from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.epochs import BatchEpochs
 from reprise.training.protocol import Work
 
@@ -159,25 +159,25 @@ class SentenceSGD(BatchEpochs):
             losses = [epoch[split] for epoch in self.history]
             accuracies = [self._accuracy(epoch, split) for epoch in range(self.epoch)]
             for name, unit_of, values in (("accuracy", "share", accuracies), ("log_loss", unit, losses)):
-                outcome.curves.append(curve(split, name, unit_of, "epoch", range(1, self.epoch + 1), values))
+                outcome.curves.append(make_curve(split, name, unit_of, "epoch", range(1, self.epoch + 1), values))
                 if self.epoch:
-                    outcome.metrics.append(metric(split, name, values[self.best_epoch - 1], unit_of, n))
+                    outcome.metrics.append(make_metric(split, name, values[self.best_epoch - 1], unit_of, n))
             if self.epoch and split != "train":
                 guessed = items.groups[items.guesses == items.classes]
                 right = np.bincount(guessed, minlength=len(self.groups)).tolist()
                 outcome.metrics += self._by_group(split, "accuracy", self.right[self.best_epoch - 1][split])
-                outcome.metrics.append(metric(split, "guessing", sum(right) / n, "share", n))
+                outcome.metrics.append(make_metric(split, "guessing", sum(right) / n, "share", n))
                 outcome.metrics += self._by_group(split, "guessing", right)
         if self.epoch:
             self.count_epochs(outcome)
             rest = self.parameters - self.model.network.x.numel()
-            outcome.metrics.append(metric("train", "parameters_without_vectors", rest, "parameters", 1))
+            outcome.metrics.append(make_metric("train", "parameters_without_vectors", rest, "parameters", 1))
         return outcome
 
     def _by_group(self, split: str, name: str, right: Sequence[float]) -> list[dict[str, Any]]:
         sizes = np.bincount(self.items[split].groups, minlength=len(self.groups)).tolist()
         scored = zip(self.groups, right, sizes, strict=True)
-        return [metric(split, f"{name}_{group}", count / n, "share", n) for group, count, n in scored if n]
+        return [make_metric(split, f"{name}_{group}", count / n, "share", n) for group, count, n in scored if n]
 
 
 class Tagging(SentenceSGD):

@@ -19,7 +19,7 @@ from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import bleu_counts
 from reprise.evaluation.sampling import beam_translation, translations
 from reprise.models.translation import initialise
-from reprise.records.record import Outcome, metric
+from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import BatchEpochs
 from reprise.training.protocol import Work
 from reprise.training.protocols.tagging import batch_of, by_length, cut, shuffled
@@ -149,7 +149,7 @@ class Translation(BatchEpochs):
             return outcome
         losses = self.history[self.best_epoch - 1] | {"test": self.sums["test"] / self.counts["test"]}
         for split, loss in losses.items():
-            outcome.metrics.append(metric(split, "cross_entropy", loss, "nats/token", self.counts[split]))
+            outcome.metrics.append(make_metric(split, "cross_entropy", loss, "nats/token", self.counts[split]))
         self.count_epochs(outcome)
         words, lines = self.corpus.vocabulary, lines_of_test(self.corpus)
         texts = [" ".join(words[i] for i in self.translations[n]) for n in range(len(lines))]

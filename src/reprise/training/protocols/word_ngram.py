@@ -8,7 +8,7 @@ from reprise.data.corpus import SENTENCE_END
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import StupidBackoff
-from reprise.records.record import Outcome, curve, metric
+from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Pieces
 
 HELD_OUT = ("valid", "test")
@@ -92,16 +92,16 @@ class WordNGramCount(Pieces):
                 values = {k: model[split][name] for k, model in enumerate(whole, 1) if name in model[split]}
                 if not values:
                     continue
-                outcome.curves.append(curve(split, name, unit, "order", values, list(values.values())))
+                outcome.curves.append(make_curve(split, name, unit, "order", values, list(values.values())))
                 if split == "test" and name not in ("zero_share", "undefined_share"):
                     for k, value in values.items():
                         # What only words with a probability have is a mean over these.
                         over = whole[k - 1]["test"]["scored"] if name == "scored_nats" else n
-                        outcome.metrics.append(metric(split, f"{name}_order_{k}", value, unit, over))
+                        outcome.metrics.append(make_metric(split, f"{name}_order_{k}", value, unit, over))
                 if name == "cross_entropy" and highest in values:
-                    outcome.metrics.append(metric(split, name, values[highest], unit, n))
+                    outcome.metrics.append(make_metric(split, name, values[highest], unit, n))
             if split in self.source:
-                outcome.metrics.append(metric(split, "source_entropy", self.source[split], "nats/token", n))
+                outcome.metrics.append(make_metric(split, "source_entropy", self.source[split], "nats/token", n))
         for k in range(1, highest + 1):
             self._add_sizes(outcome, k)
         return outcome
@@ -110,13 +110,13 @@ class WordNGramCount(Pieces):
         """Add the n-grams of order k stored, and how the test text fares, over the number of training words."""
         models, name = self.results[k - 1 :: self.model.order], f"stored_order_{k}"
         values = [model["stored"] for model in models]
-        outcome.curves.append(curve("train", name, "n-grams", "words", self.words, values))
+        outcome.curves.append(make_curve("train", name, "n-grams", "words", self.words, values))
         for halvings, words, value in zip(range(len(models) - 1, -1, -1), self.words, values, strict=True):
             halved = f"_halved_{halvings}_times" if halvings else ""
-            outcome.metrics.append(metric("train", name + halved, value, "n-grams", words))
+            outcome.metrics.append(make_metric("train", name + halved, value, "n-grams", words))
         for quantity in ("cross_entropy", "unpredicted_share"):
             of_words = zip(self.words, models, strict=True)
             points = {words: model["test"][quantity] for words, model in of_words if quantity in model["test"]}
             if points:
                 y = list(points.values())
-                outcome.curves.append(curve("test", f"{quantity}_order_{k}", _UNITS[quantity], "words", points, y))
+                outcome.curves.append(make_curve("test", f"{quantity}_order_{k}", _UNITS[quantity], "words", points, y))

@@ -9,7 +9,7 @@ from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split, offsets_of
 from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
-from reprise.records.record import Outcome, metric
+from reprise.records.record import Outcome, make_metric
 from reprise.training.protocol import Pieces
 
 
@@ -82,9 +82,9 @@ class WordOrder(Pieces):
             for name, value in numbers.items():
                 order = f"{metric_of(name)}_order_{n}"
                 if name not in self.phrases:
-                    outcome.metrics.append(metric("test", order, value, "share", sentences))
+                    outcome.metrics.append(make_metric("test", order, value, "share", sentences))
                 elif math.isfinite(value):
-                    outcome.metrics.append(metric("phrases", order, value, "nats", len(self.phrases[name]) + 1))
+                    outcome.metrics.append(make_metric("phrases", order, value, "nats", len(self.phrases[name]) + 1))
         return outcome
 
 
