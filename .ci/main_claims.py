@@ -25,7 +25,7 @@ def main_experiments(project: Project, experiments: list[Resolved]) -> list[Reso
         f"{name}/{term.experiment}"
         for name, paper in project.papers.items()
         if paper.headline
-        for _, term in paper.claims[paper.headline.claim].sides()
+        for _, term in paper.claims[paper.headline.claim].list_sides()
     }
     recorded = [one for one in experiments if one.id in wanted and (project.root / one.get_record_path(0)).is_file()]
     by_id = {one.id: one for one in reversed(recorded)}
@@ -38,7 +38,7 @@ def can_be_fetched(project: Project, experiment: Resolved) -> bool:
     """Say whether every raw file of an experiment's data has an address."""
     if experiment.corpus is None:
         return True
-    return all(file.url for file in project.spec(experiment.config["data"]["dataset"]).files)
+    return all(file.url for file in project.find_dataset(experiment.config["data"]["dataset"]).files)
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from reprise.cluster import Limits, within_limits
 from reprise.config.project import Project, load_project
-from reprise.config.resolve import other_tiers, resolve_tier
+from reprise.config.resolve import resolve_other_tiers, resolve_tier
 from reprise.errors import EXIT_USAGE, Interrupted, UserError
 from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
 from reprise.files import describe_os_error
@@ -82,7 +82,7 @@ class Plan:
         return cls(project, resolve_tier(project), partitions)
 
     @cached_property
-    def other_tiers(self) -> str:
+    def resolve_other_tiers(self) -> str:
         """A pattern of the tiers whose files this plan does not make."""
         return "|".join(tier for tier in TIERS if tier != self.tier)
 
@@ -116,7 +116,7 @@ class Plan:
     def raw_files(self, corpus: str) -> list[str]:
         """Return the raw files that a corpus is made of; `corpus` is its name without folder and suffix."""
         dataset = self.corpora[f"data/corpora/{corpus}.npz"].config["data"]["dataset"]
-        return [f"data/raw/{dataset}/{file.name}" for file in self.project.spec(dataset).files]
+        return [f"data/raw/{dataset}/{file.name}" for file in self.project.find_dataset(dataset).files]
 
     def reader(self, corpus: str) -> str:
         """Return an experiment that reads a corpus."""
@@ -202,7 +202,9 @@ class Plan:
     def outlook(self, at_once: int) -> str:
         """Return how long the training will take with so many jobs at once, as far as that is known."""
         try:
-            return summary(estimates(self.experiments.values(), tiers=other_tiers(self.project)), max(1, at_once))
+            return summary(
+                estimates(self.experiments.values(), tiers=resolve_other_tiers(self.project)), max(1, at_once)
+            )
         except (UserError, OSError) as error:
             return str(error)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.catalogue.own import is_own, load_own
-from reprise.catalogue.wording import ByOption, Wording, source_of
+from reprise.catalogue.wording import ByOption, Wording, get_source_path
 
 SENTENCES = "words and a </s> at the end of every sentence"
 _TARGETS = f"{SENTENCES} of the target text, rare words as <unk>"
@@ -45,7 +45,7 @@ class Preparation:
     @property
     def file(self) -> str:
         """The file of its function."""
-        return self.target if is_own(self.target) else source_of(self.target)
+        return self.target if is_own(self.target) else get_source_path(self.target)
 
     def prepare(self, raw: Path, options: Mapping[str, Any]) -> Any:
         """Make the corpus from the raw files in a folder."""
@@ -54,27 +54,27 @@ class Preparation:
         return import_module(self.target).prepare(raw, options)
 
 
-def _preparation(module: str, tokens: Wording, corpus: bool = True) -> Preparation:
+def _make_preparation(module: str, tokens: Wording, corpus: bool = True) -> Preparation:
     return Preparation(f"reprise.data.{module}", tokens, corpus)
 
 
 PREPARATIONS = {
     "none": Preparation("", corpus=False),
-    "palindromes": _preparation("synthetic.palindromes", "digits", corpus=False),
-    "names": _preparation("synthetic.names", "words", corpus=False),
-    "ptb": _preparation("text.ptb", f"{SENTENCES}, <unk> and N among the words"),
-    "text8": _preparation("text.text8", "words of running text without sentences, rare ones as <unk>"),
-    "books": _preparation("text.books", _BOOK),
-    "wsj_characters": _preparation("text.wsj_characters", _LINES),
-    "ud_french": _preparation("treebank.ud_french", _FRENCH),
-    "ud_tags": _preparation("treebank.ud_tags", "lower-cased words, rare ones as <unk>"),
-    "multi30k": _preparation("pairs.multi30k", _TARGETS),
-    "synthetic": _preparation("synthetic.synthetic", SENTENCES),
-    "synthetic_lines": _preparation("synthetic.synthetic_lines", _LINES),
-    "synthetic_pairs": _preparation("synthetic.synthetic_pairs", _TARGETS),
-    "synthetic_prose": _preparation("synthetic.synthetic_prose", _BOOK),
-    "synthetic_tagged": _preparation("synthetic.synthetic_tagged", "words, rare ones as <unk>"),
-    "synthetic_tags": _preparation("synthetic.synthetic_tags", "words and a @nil at the end of every sentence"),
+    "palindromes": _make_preparation("synthetic.palindromes", "digits", corpus=False),
+    "names": _make_preparation("synthetic.names", "words", corpus=False),
+    "ptb": _make_preparation("text.ptb", f"{SENTENCES}, <unk> and N among the words"),
+    "text8": _make_preparation("text.text8", "words of running text without sentences, rare ones as <unk>"),
+    "books": _make_preparation("text.books", _BOOK),
+    "wsj_characters": _make_preparation("text.wsj_characters", _LINES),
+    "ud_french": _make_preparation("treebank.ud_french", _FRENCH),
+    "ud_tags": _make_preparation("treebank.ud_tags", "lower-cased words, rare ones as <unk>"),
+    "multi30k": _make_preparation("pairs.multi30k", _TARGETS),
+    "synthetic": _make_preparation("synthetic.synthetic", SENTENCES),
+    "synthetic_lines": _make_preparation("synthetic.synthetic_lines", _LINES),
+    "synthetic_pairs": _make_preparation("synthetic.synthetic_pairs", _TARGETS),
+    "synthetic_prose": _make_preparation("synthetic.synthetic_prose", _BOOK),
+    "synthetic_tagged": _make_preparation("synthetic.synthetic_tagged", "words, rare ones as <unk>"),
+    "synthetic_tags": _make_preparation("synthetic.synthetic_tags", "words and a @nil at the end of every sentence"),
 }
 """`prepare:` -> file in src/reprise/data/, and what its tokens are."""
 

@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from reprise.catalogue.own import is_own, load_own
-from reprise.catalogue.wording import source_of
+from reprise.catalogue.wording import get_source_path
 from reprise.errors import UserError, beyond_memory
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Model:
     def file(self) -> str:
         """The file of its class."""
         module = self.target.partition(":")[0]
-        return source_of(module) if module.startswith("reprise.") else f"{module.replace('.', '/')}.py"
+        return get_source_path(module) if module.startswith("reprise.") else f"{module.replace('.', '/')}.py"
 
     def build(self, options: Mapping[str, Any], **sizes: Any) -> nn.Module:
         """Make the module; its parameters are not initialised yet.
@@ -47,19 +47,19 @@ class Model:
             ModelRefused: where the class refuses a size or an option.
             UserError: where the class does not take what it is made with.
         """
-        own = not self.target.startswith("reprise.")
-        made = load_own(self.target) if own else resolve_name(self.target)
+        is_own_model = not self.target.startswith("reprise.")
+        factory = load_own(self.target) if is_own_model else resolve_name(self.target)
         arguments = sizes | {name: value for name, value in options.items() if name not in self.initialisation}
-        takes = inspect.signature(made)
+        signature = inspect.signature(factory)
         try:
-            takes.bind(**arguments)
+            signature.bind(**arguments)
         except TypeError:
             raise UserError(
-                f"{self.file}: {self.target.partition(':')[2]} takes {', '.join(takes.parameters) or 'nothing'}; its "
-                f"protocol and options give it {', '.join(arguments)}: name its arguments so"
+                f"{self.file}: {self.target.partition(':')[2]} takes {', '.join(signature.parameters) or 'nothing'}; "
+                f"its protocol and options give it {', '.join(arguments)}: name its arguments so"
             ) from None
         try:
-            return made(**arguments)
+            return factory(**arguments)
         except (ValueError, RuntimeError, MemoryError) as error:
             if beyond_memory(error):
                 numbers = {name: value for name, value in arguments.items() if type(value) is int}
@@ -70,40 +70,40 @@ class Model:
             raise ModelRefused(str(error)) from error
 
 
-def _model(target: str, *initialisation: str) -> Model:
+def _make_model(target: str, *initialisation: str) -> Model:
     return Model(f"reprise.models.{target}", initialisation)
 
 
 MODELS = {
     "none": Model(""),
-    "elman": _model("elman:Elman"),
-    "lstm": _model("lstm:LSTM"),
-    "r-rntn": _model("rntn:RNTN", "weight_std", "bias_law"),
-    "m-rnn": _model("mrnn:MRNN", "weight_std", "bias_law", "factor_law"),
-    "gru-lm": _model("gated:GRU", "weight_range"),
-    "lstm-lm": _model("gated:LSTM", "weight_range"),
-    "stacked-lstm": _model("deep_lstm:DeepLSTM"),
-    "gso": _model("gso:GSO", "matrix_law", "f_law", "f_std"),
-    "first-order": _model("gso:FirstOrder", "matrix_law", "b_law", "b_std"),
-    "mi-rnn": _model(
+    "elman": _make_model("elman:Elman"),
+    "lstm": _make_model("lstm:LSTM"),
+    "r-rntn": _make_model("rntn:RNTN", "weight_std", "bias_law"),
+    "m-rnn": _make_model("mrnn:MRNN", "weight_std", "bias_law", "factor_law"),
+    "gru-lm": _make_model("gated:GRU", "weight_range"),
+    "lstm-lm": _make_model("gated:LSTM", "weight_range"),
+    "stacked-lstm": _make_model("deep_lstm:DeepLSTM"),
+    "gso": _make_model("gso:GSO", "matrix_law", "f_law", "f_std"),
+    "first-order": _make_model("gso:FirstOrder", "matrix_law", "b_law", "b_std"),
+    "mi-rnn": _make_model(
         "gso:MultiplicativeIntegration", "matrix_law", "b_law", "b_std", "alpha", "beta_1", "beta_2", "multiplier_std"
     ),
-    "log-linear": _model("loglinear:LogLinearRNN"),
-    "log-linear-logistic": _model("loglinear:LogisticGates"),
-    "n-gram": _model("ngram:NGram"),
-    "relative-ngram": _model("word_ngram:Relative"),
-    "additive-ngram": _model("word_ngram:Additive"),
-    "stupid-backoff": _model("word_ngram:StupidBackoff"),
-    "backoff-ngram": _model("word_ngram:Backoff"),
-    "kneser-ney": _model("word_ngram:KneserNey"),
-    "window-lm": _model("window:WindowModel"),
-    "notes-rnn": _model("recurrent:RNN"),
-    "notes-gru": _model("recurrent:GRU"),
-    "notes-lstm": _model("recurrent:LSTM"),
-    "tagger": _model("bidirectional:Tagger"),
-    "sentence-classifier": _model("pooling:SentenceClassifier"),
-    "translation": _model("translation:Translator"),
-    "single-unit": _model("single_unit:SingleUnit"),
+    "log-linear": _make_model("loglinear:LogLinearRNN"),
+    "log-linear-logistic": _make_model("loglinear:LogisticGates"),
+    "n-gram": _make_model("ngram:NGram"),
+    "relative-ngram": _make_model("word_ngram:Relative"),
+    "additive-ngram": _make_model("word_ngram:Additive"),
+    "stupid-backoff": _make_model("word_ngram:StupidBackoff"),
+    "backoff-ngram": _make_model("word_ngram:Backoff"),
+    "kneser-ney": _make_model("word_ngram:KneserNey"),
+    "window-lm": _make_model("window:WindowModel"),
+    "notes-rnn": _make_model("recurrent:RNN"),
+    "notes-gru": _make_model("recurrent:GRU"),
+    "notes-lstm": _make_model("recurrent:LSTM"),
+    "tagger": _make_model("bidirectional:Tagger"),
+    "sentence-classifier": _make_model("pooling:SentenceClassifier"),
+    "translation": _make_model("translation:Translator"),
+    "single-unit": _make_model("single_unit:SingleUnit"),
 }
 """`model: {name: …}` -> file and class in src/reprise/models/, and the options of its initialisation."""
 

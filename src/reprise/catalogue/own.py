@@ -63,15 +63,15 @@ def _is_own_file(file: Path) -> bool:
     return file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts
 
 
-def arguments_of(function: Callable[..., Any], *passed: str) -> dict[str, inspect.Parameter]:
+def list_arguments(function: Callable[..., Any], *passed: str) -> dict[str, inspect.Parameter]:
     """Look up the arguments of a constructor or function that are options: all but those that Reprise has `passed`."""
     parameters = inspect.signature(function, eval_str=True).parameters
     return {name: value for name, value in parameters.items() if name not in passed}
 
 
-def digest_of(path: str) -> dict[str, str]:
+def compute_source_digest(path: str) -> dict[str, str]:
     """Compute the SHA-256 of the file that "module:name" is in, by the file's path from the project folder."""
     load_own(path)
     file = Path(str(sys.modules[path.partition(":")[0]].__file__))
-    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else Path(file.name)
-    return {str(shown): hashlib.sha256(file.read_bytes()).hexdigest()}
+    name = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else Path(file.name)
+    return {str(name): hashlib.sha256(file.read_bytes()).hexdigest()}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from reprise.catalogue.wording import ByOption, Wording, source_of
+from reprise.catalogue.wording import ByOption, Wording, get_source_path
 
 _NGRAMS = ("relative-ngram", "additive-ngram", "backoff-ngram", "kneser-ney")
 _SPLITS = ("train", "valid", "test")
@@ -17,7 +17,7 @@ class Measures:
     axis: str
     splits: tuple[str, ...] = _SPLITS
 
-    def knows(self, metric: str) -> bool:
+    def has_metric(self, metric: str) -> bool:
         """Tell whether it is a metric, or the point of a curve, "<metric>@<axis>=<number>"."""
         name, at, place = metric.partition("@")
         if not at:
@@ -56,7 +56,7 @@ class Protocol:
     @property
     def file(self) -> str:
         """The file of its class."""
-        return source_of(self.target.partition(":")[0])
+        return get_source_path(self.target.partition(":")[0])
 
     @property
     def trains(self) -> bool:

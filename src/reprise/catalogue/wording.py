@@ -17,12 +17,12 @@ Wording = str | ByOption
 """A text in which {name} stands for the value of an option, or one such text for each value of an option."""
 
 
-def fill_in(wording: Wording, options: Mapping[str, Any]) -> str:
+def fill_wording(wording: Wording, options: Mapping[str, Any]) -> str:
     """Fill these options into a text. Raises KeyError for an option, or a value of it, that has no text."""
     text = wording if isinstance(wording, str) else wording.texts[options[wording.option]]
     return text.format_map(options)
 
 
-def source_of(module: str) -> str:
+def get_source_path(module: str) -> str:
     """Return the file of a module of this package, as the documents name it."""
     return f"src/{module.replace('.', '/')}.py"

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from reprise.cli.common import console, named_experiments, project_and_experiments, table
-from reprise.config.resolve import other_tiers
+from reprise.config.resolve import resolve_other_tiers
 from reprise.estimate.estimates import estimates, hours, summary
 
 
@@ -17,7 +17,7 @@ def estimate_command(options: argparse.Namespace) -> None:
     """
     project, experiments = project_and_experiments(options.tier)
     chosen = named_experiments(project, experiments, options.name)
-    estimated = estimates(chosen, Path(), among=experiments, tiers=other_tiers(project))
+    estimated = estimates(chosen, Path(), among=experiments, tiers=resolve_other_tiers(project))
     rows = []
     for one in (e for e in estimated if e.missing):
         times = ("-" if seconds is None else hours(seconds) for seconds in (one.seconds, one.total))

@@ -261,7 +261,7 @@ def corpus_file(project: Project, experiment: Resolved, stated: Path | None) -> 
         from reprise.data import prepare_corpus
 
         data = experiment.config["data"]
-        prepare_corpus(project.spec(data["dataset"]), data["options"], project.root / RAW, path)
+        prepare_corpus(project.find_dataset(data["dataset"]), data["options"], project.root / RAW, path)
     if not path.is_file():
         raise UserError(f"{path}: no such corpus; name another with --corpus")
     return path

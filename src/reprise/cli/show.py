@@ -188,7 +188,7 @@ def claim_text(
             for name, one in every.items()
             if one and one.answer in JUDGED and name not in (answer.tier, "quick")
         ],
-        experiments=decision.n if decision else dict.fromkeys(side.experiment for _, side in claim.sides()),
+        experiments=decision.n if decision else dict.fromkeys(side.experiment for _, side in claim.list_sides()),
     )
     return _wrapped(text.strip())
 

@@ -34,7 +34,7 @@ def fetch_command(options: argparse.Namespace) -> None:
     from reprise.data.fetch import fetch_file
 
     project, mirror = load_project(".", {"tier": options.tier} if options.tier else None), environment.mirror()
-    specs = [_with_files(project.spec(name), options.file) for name in _datasets(project, options.name)]
+    specs = [_with_files(project.find_dataset(name), options.file) for name in _datasets(project, options.name)]
     for spec in specs:
         if not spec.files:
             _LOG.info("%s: nothing to fetch", spec.name)
@@ -112,7 +112,7 @@ def _prepare(project: Project, experiment: Resolved, output: Path | None) -> Non
     output = output or Path(experiment.corpus)
     require_place(output, str(output))
     data = experiment.config["data"]
-    spec = project.spec(data["dataset"])
+    spec = project.find_dataset(data["dataset"])
     remedy = f"make the options of dataset {spec.name} in config/papers/{experiment.paper}.yaml smaller"
     with report_memory(experiment.id, remedy):
         corpus = prepare_corpus(spec, data["options"], RAW, output)
@@ -154,7 +154,7 @@ def _check_own_models(project: Project, experiments: Iterable[Resolved]) -> None
             with report_model(experiment):
                 check_contract(find_model(model["name"]).build(model["options"], vocabulary=_VOCABULARY), _VOCABULARY)
         except (UserError, ModelRefused) as error:
-            place = project.place(experiment.paper, "experiments", experiment.base, "model", "name")
+            place = project.locate_key(experiment.paper, "experiments", experiment.base, "model", "name")
             raise UserError(f"{place}: {error}") from error
 
 
@@ -209,9 +209,9 @@ def schemas_command(options: argparse.Namespace) -> None:
         path = options.folder / f"{name}.schema.json"
         print(f"{path}: {'written' if write_if_changed(path, text) else 'unchanged'}")
     if CONFIG.is_file() and OPTIONS_PAGE.is_file():
-        from reprise.catalogue.options.reference import options_reference
+        from reprise.catalogue.options.reference import write_reference
 
-        print(f"{OPTIONS_PAGE}: {'written' if write_if_changed(OPTIONS_PAGE, options_reference()) else 'unchanged'}")
+        print(f"{OPTIONS_PAGE}: {'written' if write_if_changed(OPTIONS_PAGE, write_reference()) else 'unchanged'}")
 
 
 def json_schemas() -> dict[str, str]:

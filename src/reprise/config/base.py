@@ -8,33 +8,33 @@ FORMS: dict[str, str] = {}
 """What is said of a text that has not the form of a pattern."""
 
 
-def _text(pattern: str, remedy: str) -> Any:
+def _make_text_type(pattern: str, remedy: str) -> Any:
     FORMS[pattern] = remedy
     return Annotated[str, StringConstraints(pattern=pattern)]
 
 
 PLAIN = r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$"
 
-Id = _text(r"^[a-z0-9][a-z0-9-]*$", "is no name; write small letters, digits and hyphens")
-Name = _text(
+Id = _make_text_type(r"^[a-z0-9][a-z0-9-]*$", "is no name; write small letters, digits and hyphens")
+Name = _make_text_type(
     r"^[a-z0-9][a-z0-9-]*(@[a-z0-9-]+=[a-z0-9-]+)?$",
     "is no name of an experiment; write <experiment>, or <experiment>@<assumption>=<alternative>",
 )
-Origin = _text(
+Origin = _make_text_type(
     r"^(paper .+|author's (code|log).*|assumption [a-z0-9-]+|deviation [a-z0-9-]+|ours: .+)$",
     "is no origin; begin with 'paper …', 'author's code', 'author's log', 'assumption <id>', 'deviation <id>' "
     "or 'ours: …'",
 )
-Hex = _text(
+Hex = _make_text_type(
     r"^[0-9a-f]{40}([0-9a-f]{24})?$",
     "is no checksum; write 64 hexadecimal digits for sha256, 40 for sha1 and git-blob, in small letters",
 )
-Plain = _text(PLAIN, "is no plain file name; write letters, digits, '.', '_', '+' and '-'")
+Plain = _make_text_type(PLAIN, "is no plain file name; write letters, digits, '.', '_', '+' and '-'")
 """The name of a file, which leads out of no folder."""
-ImportPath = _text(
+ImportPath = _make_text_type(
     r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", "is no import path; write <package>.<module>:<name>"
 )
-Url = _text(r"^https?://", "is no address; begin with https://")
+Url = _make_text_type(r"^https?://", "is no address; begin with https://")
 
 
 class Strict(BaseModel):

@@ -5,7 +5,7 @@ from itertools import pairwise, product
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.claims import Claim
-from reprise.config.formula import evaluate, names_in, read_printed
+from reprise.config.formula import evaluate, find_names, read_printed
 from reprise.config.schema import Experiment, Paper
 from reprise.errors import UserError, require_known
 from reprise.records.evaluation import BANDS, SIDES, is_loss_by_count, name_loss_metric
@@ -100,8 +100,8 @@ def _check_numbers(claim: Claim, where: str) -> None:
 
 
 def _check_names(claim: Claim, paper: Paper, where: str) -> None:
-    names = {*paper.experiments, *(name for name, *_ in paper.variants())}
-    for key, term in claim.sides():
+    names = {*paper.experiments, *(name for name, *_ in paper.list_variants())}
+    for key, term in claim.list_sides():
         require_known(term.experiment, names, f"{where}.{key}", "experiment")
         if paper.experiments[term.experiment.partition("@")[0]].check and not claim.level:
             raise UserError(f"{where}.{key}: '{term.experiment}' is a check; name a trained experiment")
@@ -113,7 +113,7 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
         check_measured(experiment, term.metric, term.split, f"{where}.{key}" if own else where)
         if claim.learned:
             check_measured(experiment, claim.learned.metric, claim.learned.split, f"{where}.learned")
-    if len({is_loss_by_count(term.metric) for _, term in claim.sides()}) > 1:
+    if len({is_loss_by_count(term.metric) for _, term in claim.list_sides()}) > 1:
         raise UserError(
             f"{where}.metric: compares losses by count, which evaluations hold, with a record's; name one kind"
         )
@@ -140,7 +140,7 @@ def check_measured(experiment: Experiment, metric: str, split: str, where: str) 
     measures = PROTOCOLS[protocol].measures if protocol else None
     if measures is None or (metric, split) == ("parameters", "model"):
         return
-    if not measures.knows(metric):
+    if not measures.has_metric(metric):
         alike = [name for name in measures.names if ("@" in name) == ("@" in metric)]
         require_known(metric, alike, f"{where}.metric", f"metric of the protocol {protocol} is called")
     require_known(split, measures.splits, f"{where}.split", "split")
@@ -158,7 +158,7 @@ def _check_loss_by_count(experiment: Experiment, metric: str, split: str, where:
 
 def _check_sides(claim: Claim, where: str) -> None:
     """Nothing is compared with itself, and nothing counts twice: a side is an experiment with its metric and split."""
-    groups = claim.groups()
+    groups = claim.group_sides()
     for group, sides in groups.items():
         for i, (key, term) in enumerate(sides):
             if all(term != other for _, other in sides[:i]):
@@ -183,7 +183,7 @@ def check_arithmetic(paper: Paper, place: Callable[..., str]) -> None:
             try:
                 if formula is not None:
                     evaluate(formula, entry.values)
-                    used |= names_in(formula)
+                    used |= find_names(formula)
             except ValueError as error:
                 raise UserError(f"{where}.{part}: {error}; correct the formula or its values") from None
         for name in entry.values.keys() - used:

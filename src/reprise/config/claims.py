@@ -18,7 +18,7 @@ from reprise.units import Unit
 TITLE_WORDS = 20
 
 
-def _short_title(title: str) -> str:
+def _check_title_length(title: str) -> str:
     """Return the title of a comparison, if it has at most `TITLE_WORDS` words."""
     if not 0 < len(title.split()) <= TITLE_WORDS:
         raise ValueError(f"has {len(title.split())} words; write 1 to {TITLE_WORDS}")
@@ -129,7 +129,7 @@ class Learned(Strict):
     below: float | None = None
     why: str = Field(description="where the level comes from")
 
-    def shown_by(self, mean: float) -> bool:
+    def is_shown_by(self, mean: float) -> bool:
         """Tell whether a mean lies beyond the level."""
         return (self.above is None or mean > self.above) and (self.below is None or mean < self.below)
 
@@ -193,7 +193,9 @@ class Claim(Strict):
     quote: str | None = Field(
         None, description="the paper's words, verbatim; [brackets] hold ours; null where no sentence states the claim"
     )
-    tested: Annotated[str, AfterValidator(_short_title)] = Field(description="what we compare, in at most 20 words")
+    tested: Annotated[str, AfterValidator(_check_title_length)] = Field(
+        description="what we compare, in at most 20 words"
+    )
     short: Annotated[str, Field(max_length=60)] | None = Field(None, description="the same, if `tested` is longer")
     place: str
     kind: Kind | None = None
@@ -234,20 +236,20 @@ class Claim(Strict):
         """The paper's words in quotation marks, with their place; or that no sentence of it states the claim."""
         return f"“{self.quote}” ({self.place})" if self.quote else f"Not stated in words; read from {self.place}."
 
-    def sides(self) -> Iterator[tuple[str, Term]]:
+    def list_sides(self) -> Iterator[tuple[str, Term]]:
         """Yield every experiment that the statistic names, with its key: in a list, with its place, from 0.
 
         What a side leaves out is filled in.
         """
-        for key, side in chain.from_iterable(_sides(getattr(self, name), name) for name in _WITH_SIDES):
+        for key, side in chain.from_iterable(_list_named_sides(getattr(self, name), name) for name in _KEYS_WITH_SIDES):
             term = side if isinstance(side, Term) else Term(experiment=side)
             filled = {"metric": term.metric or self.metric, "split": term.split or self.split}
             yield key, term.model_copy(update=filled)
 
-    def groups(self) -> dict[str, list[tuple[str, Term]]]:
+    def group_sides(self) -> dict[str, list[tuple[str, Term]]]:
         """Group the sides by what they are compared within: all of a list, or a comparison, pair or sweep."""
         groups: dict[str, list[tuple[str, Term]]] = {}
-        for key, term in self.sides():
+        for key, term in self.list_sides():
             statistic, *_ = key.split(".")
             one = statistic in ("order", "ranks", "trend", "share", "level", "unit")
             group = statistic if one else key.partition(".mean.")[0].rpartition(".")[0]
@@ -256,21 +258,21 @@ class Claim(Strict):
         return groups
 
 
-_WITH_SIDES = ("compare", "gaps", "order", "equal", "optimum", "ranks", "margin")
-_WITH_SIDES += ("trend", "curve", "share", "level", "unit")
+_KEYS_WITH_SIDES = ("compare", "gaps", "order", "equal", "optimum", "ranks", "margin")
+_KEYS_WITH_SIDES += ("trend", "curve", "share", "level", "unit")
 """What of a claim names experiments."""
 
 
-def _sides(value: Any, key: str) -> Iterator[tuple[str, Name | Term]]:
+def _list_named_sides(value: Any, key: str) -> Iterator[tuple[str, Name | Term]]:
     if isinstance(value, str | Term):
         yield key, value
     elif isinstance(value, list):
         for i, one in enumerate(value):
-            yield from _sides(one, f"{key}.{i}")
+            yield from _list_named_sides(one, f"{key}.{i}")
     elif value is not None:
         for part in type(value).model_fields:
             if part in ("lower", "higher", "mean", "experiments", "reference", "over"):
-                yield from _sides(getattr(value, part), f"{key}.{part}")
+                yield from _list_named_sides(getattr(value, part), f"{key}.{part}")
 
 
 class Arithmetic(Strict):

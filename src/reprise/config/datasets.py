@@ -33,25 +33,25 @@ class RawFile(Strict):
     prefix: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
-    def _fits(self) -> RawFile:
+    def _check_digests(self) -> RawFile:
         for algorithm, digest in filter(None, [(self.algorithm, self.digest), self.member_digest]):
             digits = _DIGITS.get(algorithm, 0)
             if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", digest):
                 raise ValueError(f"'{digest}' is no checksum of {algorithm}; write {digits} hexadecimal digits")
         if self.member is None and (self.member_digest or self.prefix):
             raise ValueError("member_digest and prefix belong to 'member', which is missing; add it")
-        if self.member is not None and (self._last_part == self.name or not re.fullmatch(PLAIN, self._last_part)):
+        if self.member is not None and (self._archive_name == self.name or not re.fullmatch(PLAIN, self._archive_name)):
             raise ValueError(f"'member' needs a url that ends with its archive's name, which is not '{self.name}'")
         return self
 
     @property
-    def _last_part(self) -> str:
+    def _archive_name(self) -> str:
         return unquote(PurePosixPath(urlsplit(self.url or "").path).name)
 
     @property
     def archive(self) -> RawFile:
         """The archive that holds `member`, as a file of its own, called as the last part of `url`."""
-        update = {"name": self._last_part, "member": None, "member_digest": None, "prefix": None}
+        update = {"name": self._archive_name, "member": None, "member_digest": None, "prefix": None}
         return self.model_copy(update=update)
 
     @property
@@ -83,7 +83,7 @@ class Dataset(Strict):
     expected: dict[str, Any] = {}
 
     @model_validator(mode="after")
-    def _named_once(self) -> Dataset:
+    def _check_unique_names(self) -> Dataset:
         names = [file.name for file in self.files]
         if len(set(names)) < len(names):
             raise ValueError(f"files: a name stands twice in {', '.join(names)}; keep one of the two")
@@ -100,10 +100,10 @@ class NamedDataset(Dataset):
         """Its folder in a mirror."""
         return self.mirror or self.name
 
-    def raw_folder(self, raw_root: Path) -> Path:
+    def get_raw_folder(self, raw_root: Path) -> Path:
         """Where its raw files lie."""
         return raw_root / self.name
 
-    def checksums(self) -> dict[str, str]:
+    def list_checksums(self) -> dict[str, str]:
         """File name -> `algorithm:digest` of every raw file."""
         return {file.name: file.checksum for file in self.files}

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reprise.catalogue.displays import FUNCTIONS, KINDS, Draws
-from reprise.catalogue.options.displays import display_options
-from reprise.catalogue.options.own import own_options
+from reprise.catalogue.displays import FUNCTIONS, KINDS, DisplayScope
+from reprise.catalogue.options.displays import find_display_options
+from reprise.catalogue.options.own import make_own_options
 from reprise.catalogue.own import is_own, load_own
 from reprise.config.claim_checks import check_measured
-from reprise.config.mistakes import complete
+from reprise.config.mistakes import complete_options
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
 from reprise.errors import UserError, require_known
@@ -34,7 +34,7 @@ class Entry:
         """What its files are called."""
         return f"{self.paper}-{self.id}"
 
-    def options(self) -> dict[str, Any]:
+    def complete_options(self) -> dict[str, Any]:
         """Return the arguments of its function: the options of the file, and the defaults of the others.
 
         Raises:
@@ -42,14 +42,16 @@ class Entry:
         """
         function = self.display.function
         if is_own(function):
-            kind = own_options(function, load_own(function), "context", "id")
+            kind = make_own_options(function, load_own(function), "context", "id")
         else:
             require_known(function, FUNCTIONS[self.kind], f"{self.where}.function", "function")
-            kind = display_options(self.kind, function)
-        return complete(kind, function, self.display.options, lambda option: f"{self.where}.options.{option}")[0]
+            kind = find_display_options(self.kind, function)
+        return complete_options(kind, function, self.display.options, lambda option: f"{self.where}.options.{option}")[
+            0
+        ]
 
 
-def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry]:
+def list_entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry]:
     """Return every figure and table by name, in the order of the files. Two of one name are a `UserError`."""
     by_name: dict[str, Entry] = {}
     for paper_id, paper in papers.items():
@@ -65,35 +67,35 @@ def entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry
 
 def check_displays(papers: Mapping[str, Paper], root: Path) -> None:
     """Refuse the first figure or table that could not be made, before anything is trained for it."""
-    for entry in entries(papers, root).values():
-        options = entry.options()
+    for entry in list_entries(papers, root).values():
+        options = entry.complete_options()
         function, experiments = entry.display.function, papers[entry.paper].experiments
         cited = {name: e for name, e in experiments.items() if entry.id in e.cited_by}
-        draws = FUNCTIONS[entry.kind].get(function, Draws())
-        if not draws.of_experiments:
+        scope = FUNCTIONS[entry.kind].get(function, DisplayScope())
+        if not scope.has_experiments:
             continue
         if not cited:
             raise UserError(f"{entry.where}: no experiment has it under cited_by; add it to one")
         for name, experiment in cited.items():
-            if wanted := _lacks(draws, experiment):
+            if requirement := _find_unmet_requirement(scope, experiment):
                 raise UserError(
-                    f"{entry.where}.function: {function} draws {wanted}, which '{name}' is not; name another function, "
-                    f"or take {entry.id} out of the cited_by of '{name}'"
+                    f"{entry.where}.function: {function} draws {requirement}, which '{name}' is not; name another "
+                    f"function, or take {entry.id} out of the cited_by of '{name}'"
                 )
             if options.keys() >= {"metric", "split"}:
                 check_measured(experiment, options["metric"], options["split"], f"{entry.where}.options")
-        if draws.alone and len(cited) > 1:
+        if scope.alone and len(cited) > 1:
             raise UserError(f"{entry.where}.function: {function} draws one experiment, not {', '.join(cited)}")
 
 
-def _lacks(draws: Draws, experiment: Experiment) -> str:
+def _find_unmet_requirement(scope: DisplayScope, experiment: Experiment) -> str:
     """Return the kind of experiment that the function draws, where this is not one; "" where it is."""
     protocol = experiment.training.protocol if experiment.training else None
-    if draws.checks:
+    if scope.checks:
         return "checks" if protocol else ""
-    if protocol is None or (draws.protocols and protocol not in draws.protocols):
-        return " or ".join(draws.protocols) or "a trained experiment"
-    for setting in draws.settings:
+    if protocol is None or (scope.protocols and protocol not in scope.protocols):
+        return " or ".join(scope.protocols) or "a trained experiment"
+    for setting in scope.settings:
         section, _, option = setting.partition(".")
         if option not in getattr(experiment, section).settings:
             return f"an experiment with {setting}"

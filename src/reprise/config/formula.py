@@ -30,7 +30,7 @@ def read_printed(text: str) -> tuple[Fraction, Fraction] | None:
     return int(whole.replace(",", "") + (decimals or "")) * last, last
 
 
-def names_in(formula: str) -> set[str]:
+def find_names(formula: str) -> set[str]:
     """Return the names of values that a formula uses. Raises ValueError where it is no formula."""
     return {node.id for node in ast.walk(_parse(formula)) if isinstance(node, ast.Name)} - _FUNCTIONS.keys()
 
@@ -42,13 +42,13 @@ def evaluate(formula: str, values: Mapping[str, float]) -> float:
     """
     tree = _parse(formula)
     try:
-        result = _value(tree, values)
-        finite = not isinstance(result, complex) and math.isfinite(result)
+        result = _evaluate_node(tree, values)
+        is_finite = not isinstance(result, complex) and math.isfinite(result)
     except ArithmeticError as error:
         raise ValueError(str(error)) from None
     except TypeError:  # exp and log of a complex number, which a power of a negative one is
         raise ValueError("a negative number has no real power like that") from None
-    if not finite:
+    if not is_finite:
         raise ValueError(f"{result} is no number to compare")
     return result
 
@@ -62,7 +62,7 @@ def _parse(formula: str) -> ast.expr:
         raise ValueError(f"'{formula}' is not a formula") from None
 
 
-def _value(node: ast.expr, values: Mapping[str, float]) -> float:
+def _evaluate_node(node: ast.expr, values: Mapping[str, float]) -> float:
     """Compute the value of a part of a formula, which is refused unless it is arithmetic."""
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
@@ -72,18 +72,18 @@ def _value(node: ast.expr, values: Mapping[str, float]) -> float:
         case ast.Name(id=name):
             raise ValueError(f"'{name}' has no value")
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_value(inner, values)
+            return -_evaluate_node(inner, values)
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return _power(_value(left, values), _value(right, values))
+            return _compute_power(_evaluate_node(left, values), _evaluate_node(right, values))
         case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATIONS:
-            return _OPERATIONS[type(operation)](_value(left, values), _value(right, values))
+            return _OPERATIONS[type(operation)](_evaluate_node(left, values), _evaluate_node(right, values))
         case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](_value(inner, values))
+            return _FUNCTIONS[name](_evaluate_node(inner, values))
     raise ValueError(f"'{ast.unparse(node)}' is not arithmetic")
 
 
-def _power(base: float, exponent: float) -> float:
-    whole = isinstance(base, int) and isinstance(exponent, int)
-    if whole and abs(exponent) * base.bit_length() > _LARGEST:
+def _compute_power(base: float, exponent: float) -> float:
+    is_whole = isinstance(base, int) and isinstance(exponent, int)
+    if is_whole and abs(exponent) * base.bit_length() > _LARGEST:
         raise ValueError("a power is too large to compute")
     return base**exponent

@@ -11,7 +11,7 @@ from pathlib import Path
 from reprise.config.datasets import NamedDataset
 from reprise.errors import UserError
 
-REPLACES = "wsj_characters"
+REPLACED_PREPARATION = "wsj_characters"
 """The preparation whose raw files the folder replaces."""
 STORIES = "raw/wsj"
 
@@ -21,21 +21,21 @@ class FolderDataset(NamedDataset):
 
     folder: Path
 
-    def raw_folder(self, raw_root: Path) -> Path:
+    def get_raw_folder(self, raw_root: Path) -> Path:
         """Return the folder of the stories."""
         return self.folder
 
-    def checksums(self) -> dict[str, str]:
+    def list_checksums(self) -> dict[str, str]:
         """Return the digest of the folder."""
-        return {"ldc_wsj": f"sha256:{folder_digest(self.folder)}"}
+        return {"ldc_wsj": f"sha256:{compute_folder_digest(self.folder)}"}
 
 
-def in_place_of(dataset: NamedDataset, folder: Path) -> FolderDataset:
+def replace_files(dataset: NamedDataset, folder: Path) -> FolderDataset:
     """`dataset` with the text in `folder` for its raw files, without the facts that were expected of the other text.
 
     Raises UserError where the folder is missing or holds no stories.
     """
-    if not stories(folder):
+    if not list_stories(folder):
         raise UserError(
             f"config/config.yaml: key ldc_wsj (or REPRISE_LDC_WSJ): no file {folder / STORIES}/NN/wsj_NNNN; name the"
             " folder of LDC99T42, or write null (and unset the variable) for Mikolov's text"
@@ -43,19 +43,19 @@ def in_place_of(dataset: NamedDataset, folder: Path) -> FolderDataset:
     return FolderDataset(**{**dict(dataset), "files": [], "expected": {}, "folder": folder})
 
 
-def stories(folder: Path) -> list[Path]:
+def list_stories(folder: Path) -> list[Path]:
     """Files of all stories, sorted by name."""
     return sorted(p for p in folder.glob(f"{STORIES}/[0-9][0-9]/wsj_[0-9][0-9][0-9][0-9]") if p.is_file())
 
 
 @lru_cache(maxsize=4)
-def folder_digest(folder: Path) -> str:
+def compute_folder_digest(folder: Path) -> str:
     """SHA-256 over the lines "<section>/<story> <SHA-256 of its content>", sorted by name.
 
     Where the folder lies does not matter. Computed once a process.
     """
     state = hashlib.sha256()
-    for path in stories(folder):
+    for path in list_stories(folder):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         state.update(f"{path.parent.name}/{path.name} {content}\n".encode())
     return state.hexdigest()

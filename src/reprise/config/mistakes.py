@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from reprise.catalogue.options.base import Options, options_of
+from reprise.catalogue.options.base import Options, list_options
 from reprise.config.base import FORMS, Strict
 from reprise.config.sections import NAMES
 from reprise.errors import UserError, known, shortened
@@ -40,7 +40,7 @@ class Places:
     written: Mapping[str, Any] = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, *keys: str, missing: bool = False) -> str:
+    def locate_key(self, *keys: str, missing: bool = False) -> str:
         """Return where a key stands, dotted: one of an experiment that its family says, "families.<family>.<key>".
 
         A key that is `missing` is missing where the mapping around it stands.
@@ -56,7 +56,7 @@ class Places:
         return ".".join(keys)
 
 
-def parse(
+def parse_model(
     kind: type[M], content: Any, path: Path, places: Places | None = None, overrides: Mapping[str, Any] = {}
 ) -> M:
     """Read the content of a file as a model.
@@ -74,7 +74,7 @@ def parse(
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        errors = [(_keys(e, content), e) for e in error.errors(include_url=False)]
+        errors = [(_list_keys(e, content), e) for e in error.errors(include_url=False)]
         # A misspelt key is missing under its right name too; of a union's members the meant one was read furthest, and
         # a key that is missing may be that of another member.
         keys, first = max(
@@ -86,35 +86,35 @@ def parse(
                 not one[1]["type"].endswith("_type"),
             ),
         )
-        wanted = list(dict.fromkeys(_TYPES[e["type"]] for k, e in errors if k == keys and e["type"] in _TYPES))
-        key = (places or Places()).of(*keys, missing=first["type"] == "missing") if keys else "(top)"
-        more = len({tuple(k) for k, _ in errors if k[: len(keys)] != keys and keys[: len(k)] != k})
-        others = f" (and {more} more)" if more else ""
-        where = source(path, keys[0] if keys else "", overrides)
-        raise UserError(f"{where}: key {key}: {_remedy(first, keys, wanted)}{others}") from None
+        expected = list(dict.fromkeys(_TYPES[e["type"]] for k, e in errors if k == keys and e["type"] in _TYPES))
+        key = (places or Places()).locate_key(*keys, missing=first["type"] == "missing") if keys else "(top)"
+        other_count = len({tuple(k) for k, _ in errors if k[: len(keys)] != keys and keys[: len(k)] != k})
+        others = f" (and {other_count} more)" if other_count else ""
+        where = name_source(path, keys[0] if keys else "", overrides)
+        raise UserError(f"{where}: key {key}: {_describe_remedy(first, keys, expected)}{others}") from None
 
 
-def source(path: Path, key: str, overrides: Mapping[str, Any]) -> str:
+def name_source(path: Path, key: str, overrides: Mapping[str, Any]) -> str:
     """Return where the value of a key of the file comes from, which the command line may override."""
     return f"{path} (with --config {key}={overrides[key]})" if key in overrides else str(path)
 
 
-def unknown_key(name: str, value: Any = "") -> str:
+def suggest_key(name: str, value: Any = "") -> str:
     """Return the remedy for a key that nothing reads: the one that was probably meant, if there is one."""
-    every = {field.alias or key for kind in _kinds(Strict) for key, field in kind.model_fields.items()}
+    known_keys = {field.alias or key for kind in _list_subclasses(Strict) for key, field in kind.model_fields.items()}
     # In {from: paper §2, Table 1} "Table 1" is a key.
-    comma = " (a value with a comma needs quotes)" if value is None else ""
+    quotes_hint = " (a value with a comma needs quotes)" if value is None else ""
     # A word may be a key elsewhere.
-    if close := get_close_matches(name, sorted((every | {"like", "families"}) - {name}), n=1):
-        return f"unknown key; did you mean '{close[0]}'?{comma}"
-    return f"unknown key; remove it, or correct its spelling{comma}"
+    if matches := get_close_matches(name, sorted((known_keys | {"like", "families"}) - {name}), n=1):
+        return f"unknown key; did you mean '{matches[0]}'?{quotes_hint}"
+    return f"unknown key; remove it, or correct its spelling{quotes_hint}"
 
 
-def _kinds(kind: type[BaseModel]) -> list[type[BaseModel]]:
-    return [kind, *(inner for subclass in kind.__subclasses__() for inner in _kinds(subclass))]
+def _list_subclasses(kind: type[BaseModel]) -> list[type[BaseModel]]:
+    return [kind, *(inner for subclass in kind.__subclasses__() for inner in _list_subclasses(subclass))]
 
 
-def _keys(error: Any, content: Any) -> list[str]:
+def _list_keys(error: Any, content: Any) -> list[str]:
     """Return the keys of an error without the names of union members, which pydantic adds to its location."""
     keys: list[str] = []
     for part in error["loc"]:
@@ -128,14 +128,14 @@ def _keys(error: Any, content: Any) -> list[str]:
     return keys
 
 
-def _remedy(error: Any, keys: list[str], wanted: list[str]) -> str:
+def _describe_remedy(error: Any, keys: list[str], expected: list[str]) -> str:
     match error["type"]:
         case "extra_forbidden":
-            return unknown_key(keys[-1], error["input"])
+            return suggest_key(keys[-1], error["input"])
         case "missing":
             # Where any key may stand, only its likeness to the missing one tells that a key is misspelt.
-            close = get_close_matches(keys[-1], error["input"], n=1, cutoff=0.8)
-            return f"missing; '{close[0]}' is unknown, correct its spelling" if close else _MISSING
+            matches = get_close_matches(keys[-1], error["input"], n=1, cutoff=0.8)
+            return f"missing; '{matches[0]}' is unknown, correct its spelling" if matches else _MISSING
         case "string_pattern_mismatch":
             pattern = error["ctx"]["pattern"]
             return f"{shortened(error['input'])} {FORMS.get(pattern, f'is not of the form {pattern}; correct it')}"
@@ -151,10 +151,10 @@ def _remedy(error: Any, keys: list[str], wanted: list[str]) -> str:
         return f"{shortened(error['input'])} is out of bounds; write a number {_BOUNDS[error['type']]} {bound:.10g}"
     if error["type"] in ("int_type", "float_type") and _is_number(error["input"]):
         return f"{shortened(error['input'])} is a word; remove the quotes"
-    if wanted and error["type"] in _TYPES:
+    if expected and error["type"] in _TYPES:
         setting = " {value: …, from: …}" if error.get("ctx", {}).get("class_name", "").startswith("Setting") else ""
-        either = " or ".join(", ".join(wanted).rsplit(", ", 1))
-        return f"{shortened(error['input'])} should be {either}{setting}; correct it"
+        alternatives = " or ".join(", ".join(expected).rsplit(", ", 1))
+        return f"{shortened(error['input'])} should be {alternatives}{setting}; correct it"
     return f"{error['msg'].lower()}, not {shortened(error['input'])}; correct the value"
 
 
@@ -166,7 +166,7 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def complete(
+def complete_options(
     kind: type[Options], name: str, values: Mapping[str, Any], place: Callable[[str], str]
 ) -> tuple[dict[str, Any], list[str]]:
     """Check the values of options and add the defaults.
@@ -184,8 +184,8 @@ def complete(
         UserError: at the first option that is unknown, missing, or out of its type or bounds.
     """
     for option in values:
-        if option not in options_of(kind):
-            raise UserError(f"{place(option)}: {name} has no such option; {known(option, options_of(kind))}")
+        if option not in list_options(kind):
+            raise UserError(f"{place(option)}: {name} has no such option; {known(option, list_options(kind))}")
     try:
         options = kind.model_validate({"name": name, **values})
     except ValidationError as error:
@@ -193,7 +193,7 @@ def complete(
         keys = [str(key) for key in first["loc"]]
         remedy = f"missing; {name} needs this option, add it"
         if first["type"] != "missing":
-            remedy = _remedy(first, keys, [_TYPES[first["type"]]] if first["type"] in _TYPES else [])
+            remedy = _describe_remedy(first, keys, [_TYPES[first["type"]]] if first["type"] in _TYPES else [])
         raise UserError(f"{place(keys[0])}: {remedy}") from None
     content = options.model_dump(exclude={"name"})
     fields = kind.model_fields

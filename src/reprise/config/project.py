@@ -8,7 +8,7 @@ from typing import Any
 from reprise import environment
 from reprise.config import ldc_wsj
 from reprise.config.datasets import NamedDataset
-from reprise.config.mistakes import Places, parse, source, unknown_key
+from reprise.config.mistakes import Places, name_source, parse_model, suggest_key
 from reprise.config.schema import Config, Paper
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError, require_known, shortened
@@ -27,19 +27,19 @@ class Project:
     places: Mapping[str, Places] = field(default_factory=dict)
     """By paper, where its experiments' keys stand, for messages."""
 
-    def place(self, paper: str, *keys: str) -> str:
+    def locate_key(self, paper: str, *keys: str) -> str:
         """Return where a key of a paper's file was written, as messages begin: "<file>: key <dotted key>"."""
-        return f"{self.root / PAPERS / paper}.yaml: key {self.places.get(paper, Places()).of(*keys)}"
+        return f"{self.root / PAPERS / paper}.yaml: key {self.places.get(paper, Places()).locate_key(*keys)}"
 
-    def spec(self, dataset: str) -> NamedDataset:
+    def find_dataset(self, dataset: str) -> NamedDataset:
         """Return the files of a dataset of the configuration; a folder `ldc_wsj` takes the place of Mikolov's files.
 
         Raises:
             UserError: That folder is not what it should be.
         """
         named = NamedDataset(name=dataset, **dict(self.config.datasets[dataset]))
-        if self.config.ldc_wsj and named.prepare == ldc_wsj.REPLACES:
-            return ldc_wsj.in_place_of(named, self.root / self.config.ldc_wsj)
+        if self.config.ldc_wsj and named.prepare == ldc_wsj.REPLACED_PREPARATION:
+            return ldc_wsj.replace_files(named, self.root / self.config.ldc_wsj)
         return named
 
 
@@ -51,19 +51,19 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     """
     root = Path(root)
     path, overrides = root / CONFIG, overrides or {}
-    content = _mapping(load_yaml(path), path)
+    content = _require_mapping(load_yaml(path), path)
     if folder := environment.ldc_wsj():
         content["ldc_wsj"] = folder
-    config = parse(Config, {**content, **overrides}, path, overrides=overrides)
-    listed = source(path, "papers", overrides)
+    config = parse_model(Config, {**content, **overrides}, path, overrides=overrides)
+    source = name_source(path, "papers", overrides)
     papers, places = {}, {}
     for name in config.papers:
         file = root / PAPERS / f"{name}.yaml"
         if name in papers:
-            raise UserError(f"{listed}: key papers: '{name}' stands twice; keep one of the two")
+            raise UserError(f"{source}: key papers: '{name}' stands twice; keep one of the two")
         if not file.is_file():
             names = ", ".join(sorted(p.stem for p in (root / PAPERS).glob("*.yaml")))
-            raise UserError(f"{listed}: key papers: no file {file}; write it, or name one of {names}")
+            raise UserError(f"{source}: key papers: no file {file}; write it, or name one of {names}")
         papers[name], places[name] = read_paper(file)
         for other, paper in papers.items():
             # Parts of one document have its link.
@@ -79,39 +79,39 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
 
 def read_paper(path: Path) -> tuple[Paper, Places]:
     """Read one paper's file, `like: <family>` filled in from `families`, and where its experiments' keys stand."""
-    content = _mapping(load_yaml(path), path)
+    content = _require_mapping(load_yaml(path), path)
     for key in content:
         if key not in {*Paper.model_fields, "families"}:
-            raise UserError(f"{path}: key {key}: {unknown_key(key)}")
-    families = _mapping(content.pop("families", {}), path, "families")
-    experiments = _mapping(content.get("experiments"), path, "experiments")
+            raise UserError(f"{path}: key {key}: {suggest_key(key)}")
+    families = _require_mapping(content.pop("families", {}), path, "families")
+    experiments = _require_mapping(content.get("experiments"), path, "experiments")
     for name, family in families.items():
-        if "like" in _mapping(family, path, f"families.{name}"):
+        if "like" in _require_mapping(family, path, f"families.{name}"):
             raise UserError(f"{path}: key families.{name}.like: a family takes nothing from another; write it out")
-    borrowed: dict[str, str] = {}
+    family_names: dict[str, str] = {}
     merged = {}
     for name, written in experiments.items():
-        entry = dict(_mapping(written, path, f"experiments.{name}"))
+        entry = dict(_require_mapping(written, path, f"experiments.{name}"))
         if "like" in entry:
-            family = borrowed[name] = str(entry.pop("like"))
+            family = family_names[name] = str(entry.pop("like"))
             require_known(family, families, f"{path}: key experiments.{name}.like", "family")
-            entry = merge(_mapping(families[family], path, f"families.{family}"), entry)
+            entry = merge_mappings(_require_mapping(families[family], path, f"families.{family}"), entry)
         merged[name] = entry
-    places = Places(experiments, borrowed)
-    return parse(Paper, {**content, "experiments": merged}, path, places), places
+    places = Places(experiments, family_names)
+    return parse_model(Paper, {**content, "experiments": merged}, path, places), places
 
 
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merge_mappings(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Lay `over` over `base`: mappings merge key by key, a setting (a mapping with `value`) replaces as a whole."""
     result = dict(base)
     for key, value in over.items():
-        old = result.get(key)
-        merges = isinstance(old, dict) and isinstance(value, dict) and "value" not in value
-        result[key] = merge(old, value) if merges else value
+        base_value = result.get(key)
+        is_nested = isinstance(base_value, dict) and isinstance(value, dict) and "value" not in value
+        result[key] = merge_mappings(base_value, value) if is_nested else value
     return result
 
 
-def _mapping(value: Any, path: Path | str, key: str = "(top)") -> dict[str, Any]:
+def _require_mapping(value: Any, path: Path | str, key: str = "(top)") -> dict[str, Any]:
     if value is None and key == "(top)":
         raise UserError(f"{path}: the file is empty; write keys and values")
     if not isinstance(value, dict):

@@ -7,12 +7,12 @@ from typing import Any
 
 from reprise.catalogue.datasets import find_preparation
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
-from reprise.catalogue.options.base import Options, options_of
-from reprise.catalogue.options.own import own_options
+from reprise.catalogue.options.base import Options, list_options
+from reprise.catalogue.options.own import make_own_options
 from reprise.catalogue.own import is_own, load_own
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.displays import check_displays
-from reprise.config.mistakes import complete
+from reprise.config.mistakes import complete_options
 from reprise.config.project import CONFIG, Project
 from reprise.config.references import check_references, check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
@@ -58,7 +58,7 @@ def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
     return [e for e in resolve_all(project) if e.tier == (tier or project.config.tier)]
 
 
-def other_tiers(project: Project) -> list[Resolved]:
+def resolve_other_tiers(project: Project) -> list[Resolved]:
     """Resolve the experiments and variants of all tiers but the configured one."""
     return [experiment for experiment in resolve_all(project) if experiment.tier != project.config.tier]
 
@@ -72,13 +72,13 @@ def resolve_all(project: Project) -> list[Resolved]:
     """
     experiments: list[Resolved] = []
     for paper in project.papers.values():
-        place = partial(project.place, paper.paper)
+        place = partial(project.locate_key, paper.paper)
         check_references(paper, place)
         for key, experiment in paper.experiments.items():
             if experiment.check is None:
                 _check_sections(project, experiment, partial(place, "experiments", key))
         resolved = {}
-        for entry in _entries(paper, place):
+        for entry in _list_entries(paper, place):
             one = resolved[entry.name, entry.tier] = _resolve(project, paper, entry)
             own = resolved.get((entry.key, entry.tier))
             if entry.choice is not None and own is not None and own.config_hash == one.config_hash:
@@ -108,16 +108,16 @@ def _check_sections(project: Project, experiment: Experiment, where: Callable[..
     own = experiment.data.dataset
     prepare = _find_preparation(project, own, where("data", "dataset"))
     values = {option: setting.value for option, setting in experiment.data.settings.items()}
-    complete(_find_options(prepare, PREPARATION_OPTIONS, "raw"), prepare, values, partial(where, "data"))
+    complete_options(_find_options(prepare, PREPARATION_OPTIONS, "raw"), prepare, values, partial(where, "data"))
 
 
-def corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
+def make_corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
     """Where a corpus lies: the name holds the hash of all that its content depends on."""
     digest = compute_hash({"dataset": dataset, "options": dict(options), "raw": dict(raw)})
     return f"data/corpora/{dataset}-{digest}.npz"
 
 
-def _entries(paper: Paper, place: Callable[..., str]) -> Iterator[_Entry]:
+def _list_entries(paper: Paper, place: Callable[..., str]) -> Iterator[_Entry]:
     for key, experiment in paper.experiments.items():
         for tier, in_tier in experiment.tiers.items():
             yield _Entry(key, experiment, tier, in_tier, partial(place, "experiments", key))
@@ -126,7 +126,7 @@ def _entries(paper: Paper, place: Callable[..., str]) -> Iterator[_Entry]:
             where = partial(place, "assumptions", assumption, "alternatives", alternative)
             for key in choice.experiments:
                 for tier in choice.tiers:
-                    experiment, in_tier = paper.experiments[key], choice.in_tier(key, tier)
+                    experiment, in_tier = paper.experiments[key], choice.get_tier_entry(key, tier)
                     yield _Entry(key, experiment, tier, in_tier, where, assumption, alternative, choice)
 
 
@@ -134,7 +134,7 @@ def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
     if (check := entry.experiment.check) is not None:
         training = _Training({"check": check.name, "tolerance": check.tolerance}, {}, None, {})
     else:
-        training = _training_config(project, entry)
+        training = _resolve_training(project, entry)
     return Resolved(
         paper=paper.paper,
         experiment=entry.name,
@@ -165,10 +165,10 @@ def _find_preparation(project: Project, dataset: str, where: str) -> str:
 
 def _find_options(name: str, options: Mapping[str, type[Options]], passed: str) -> type[Options]:
     """Look up the options of a model or preparation; one of the user's own is `passed` this argument by Reprise."""
-    return own_options(name, load_own(name), passed) if is_own(name) else options[name]
+    return make_own_options(name, load_own(name), passed) if is_own(name) else options[name]
 
 
-def _training_config(project: Project, entry: _Entry) -> _Training:
+def _resolve_training(project: Project, entry: _Entry) -> _Training:
     """Work out the configuration of one experiment in one tier.
 
     A setting's value is that of the experiment, then what the tier reduces, then what the variant changes.
@@ -192,12 +192,12 @@ def _training_config(project: Project, entry: _Entry) -> _Training:
     origins = {f"{s}.{k}": setting.origin for s in SECTIONS for k, setting in settings[s].items()}
     origins["precision"] = experiment.precision.origin
     places: dict[str, str] = {}
-    for keys, origin, changes in _changes(entry):
+    for keys, origin, changes in _list_changes(entry):
         for option, value in changes.items():
             place = entry.where(*keys, option)
-            section = next((s for s, kind in kinds.items() if option in options_of(kind)), None)
+            section = next((s for s, kind in kinds.items() if option in list_options(kind)), None)
             if section is None:
-                every = [option for kind in kinds.values() for option in options_of(kind)]
+                every = [option for kind in kinds.values() for option in list_options(kind)]
                 raise UserError(f"{place}: the experiment has no setting '{option}'; {known(option, every)}")
             values[section][option] = value
             origins[f"{section}.{option}"] = origin
@@ -211,11 +211,11 @@ def _training_config(project: Project, entry: _Entry) -> _Training:
                 *(("tiers", tier) if missing else (section, option))
             )
 
-        options[section], unhashed = complete(kinds[section], names[section], values[section], find_place)
+        options[section], unhashed = complete_options(kinds[section], names[section], values[section], find_place)
         if unhashed:
             defaults[section] = unhashed
             origins |= {f"{section}.{k}": "default" for k in unhashed if k not in values[section]}
-    raw = project.spec(dataset).checksums()
+    raw = project.find_dataset(dataset).list_checksums()
     config = {
         "model": {"name": names["model"], "options": options["model"]},
         "data": {"dataset": dataset, "options": options["data"], "raw": raw},
@@ -224,10 +224,10 @@ def _training_config(project: Project, entry: _Entry) -> _Training:
     }
     hashed = {option: value for option, value in options["data"].items() if option not in defaults.get("data", ())}
     has_corpus = find_preparation(names["data"]).corpus
-    return _Training(config, origins, corpus_path(dataset, hashed, raw) if has_corpus else None, defaults)
+    return _Training(config, origins, make_corpus_path(dataset, hashed, raw) if has_corpus else None, defaults)
 
 
-def _changes(entry: _Entry) -> Iterator[tuple[tuple[str, ...], str, Mapping[str, Any]]]:
+def _list_changes(entry: _Entry) -> Iterator[tuple[tuple[str, ...], str, Mapping[str, Any]]]:
     """Yield what the tier and the alternative change: the keys of the place, the origin, and values by option."""
     yield ("tiers", entry.tier), f"tier {entry.tier}", entry.in_tier.reductions
     if entry.choice is not None:

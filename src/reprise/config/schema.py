@@ -98,11 +98,11 @@ class Alternative(Strict):
     found: Literal["afterwards"] | None = None
     learned: Learned | None = None
 
-    def changes(self, experiment: str) -> dict[str, Scalar]:
+    def get_changes(self, experiment: str) -> dict[str, Scalar]:
         """Return the settings that are other ones in the variant of an experiment."""
         return {**self.settings, **self.settings_of.get(experiment, {})}
 
-    def in_tier(self, experiment: str, tier: str) -> TierEntry:
+    def get_tier_entry(self, experiment: str, tier: str) -> TierEntry:
         """Return the entry of a tier, for the variant of an experiment."""
         entry = self.tiers[tier]
         return entry.model_copy(update={"replicas": self.replicas_of.get(experiment, entry.replicas)})
@@ -180,15 +180,15 @@ class Paper(Strict):
         {}, description="what tables call a setting, by its name and value; `any`: whatever the value, which is {}"
     )
 
-    def choices(self) -> Iterator[tuple[str, str, Alternative]]:
+    def list_choices(self) -> Iterator[tuple[str, str, Alternative]]:
         """Yield all alternatives: assumption, name, and the choice itself."""
         for assumption, entry in self.assumptions.items():
             for alternative, choice in entry.alternatives.items():
                 yield assumption, alternative, choice
 
-    def variants(self) -> Iterator[tuple[str, str, str]]:
+    def list_variants(self) -> Iterator[tuple[str, str, str]]:
         """Yield all variants, at whatever tier: name, experiment, alternative."""
-        for assumption, alternative, choice in self.choices():
+        for assumption, alternative, choice in self.list_choices():
             for experiment in choice.experiments:
                 yield f"{experiment}@{assumption}={alternative}", experiment, alternative
 

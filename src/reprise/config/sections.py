@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
-from reprise.catalogue.options.base import Options, options_of
+from reprise.catalogue.options.base import Options, list_options
 from reprise.config.base import ImportPath, Origin, Strict
 
 T = TypeVar("T")
@@ -56,31 +56,31 @@ class OwnModelSection(OwnSection):
     name: ImportPath
 
 
-def _value(kind: type[Options], option: str) -> Any:
+def _get_value_type(kind: type[Options], option: str) -> Any:
     field = kind.model_fields[option]
     return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
-def _setting(kind: type[Options], option: str) -> Any:
-    return Setting[_value(kind, option)]
+def _make_setting_type(kind: type[Options], option: str) -> Any:
+    return Setting[_get_value_type(kind, option)]
 
 
-def _section(kind: type[Options], key: str) -> type[Section]:
+def _make_section(kind: type[Options], key: str) -> type[Section]:
     """Make the section that takes these options: one without a default has to be stated."""
     fields: dict[str, Any] = {key: (kind.model_fields["name"].annotation, ...)}
-    for option in options_of(kind):
-        field, setting = kind.model_fields[option], _setting(kind, option)
-        described = {"description": field.description} if field.description else {}
-        required = field.is_required()
-        fields[option] = (setting, Field(**described)) if required else (setting | None, Field(None, **described))
+    for option in list_options(kind):
+        field, setting = kind.model_fields[option], _make_setting_type(kind, option)
+        keywords = {"description": field.description} if field.description else {}
+        is_required = field.is_required()
+        fields[option] = (setting, Field(**keywords)) if is_required else (setting | None, Field(None, **keywords))
     return create_model(f"{kind.__name__}Section", __base__=Section, __doc__=kind.__doc__, **fields)
 
 
-def _union(section: str) -> Any:
+def _make_union(section: str) -> Any:
     """Make the type of a section of an experiment: one class a kind of options, told apart by the name."""
     key, options = NAMES[section]
     kinds = {kind.__name__: kind for kind in options.values()}
-    members = [Annotated[_section(kind, key), Tag(tag)] for tag, kind in kinds.items()]
+    members = [Annotated[_make_section(kind, key), Tag(tag)] for tag, kind in kinds.items()]
     if section == "model":
         members.append(Annotated[OwnModelSection, Tag(_OWN)])
 
@@ -93,20 +93,23 @@ def _union(section: str) -> Any:
     return Annotated[reduce(or_, members), Discriminator(tag)]
 
 
-def _any_of(kinds: Iterable[type[Options]], make: Callable[[type[Options], str], Any]) -> dict[str, Any]:
+def _make_optional_fields(kinds: Iterable[type[Options]], make: Callable[[type[Options], str], Any]) -> dict[str, Any]:
     """Make an optional field of every option of these kinds: an option of several takes what one of them does."""
     types: dict[str, Any] = {}
     for kind in dict.fromkeys(kinds):
-        for option in options_of(kind):
+        for option in list_options(kind):
             types[option] = types.get(option) | make(kind, option)
-    return {option: (of, None) for option, of in types.items()}
+    return {option: (kind, None) for option, kind in types.items()}
 
 
-ModelSection = _union("model")
-TrainingSection = _union("training")
+ModelSection = _make_union("model")
+TrainingSection = _make_union("training")
 # Which options a dataset has, config.yaml tells.
 DataSection: type[Section] = create_model(
-    "DataSection", __base__=OwnSection, dataset=(str, ...), **_any_of(PREPARATION_OPTIONS.values(), _setting)
+    "DataSection",
+    __base__=OwnSection,
+    dataset=(str, ...),
+    **_make_optional_fields(PREPARATION_OPTIONS.values(), _make_setting_type),
 )
 DataSection.__doc__ = "A dataset of config.yaml and the options of its preparation."
 
@@ -127,5 +130,7 @@ class _TierEntry(BaseModel):
 
 
 _ALL_OPTIONS = (*MODEL_OPTIONS.values(), *PROTOCOL_OPTIONS.values(), *PREPARATION_OPTIONS.values())
-TierEntry: type[_TierEntry] = create_model("TierEntry", __base__=_TierEntry, **_any_of(_ALL_OPTIONS, _value))
+TierEntry: type[_TierEntry] = create_model(
+    "TierEntry", __base__=_TierEntry, **_make_optional_fields(_ALL_OPTIONS, _get_value_type)
+)
 TierEntry.__doc__ = _TierEntry.__doc__

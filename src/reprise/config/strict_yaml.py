@@ -16,7 +16,7 @@ import yaml
 from reprise.errors import UserError, shortened
 
 _RESOLVER = yaml.resolver.Resolver()
-_DEEPEST, _MOST = 50, 50_000
+_MAX_DEPTH, _MAX_VALUES = 50, 50_000
 """Levels and values that a file may have, aliases (&, *) written out: several times what any file here has."""
 
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
@@ -52,9 +52,9 @@ def load_yaml(path: Path | str) -> Any:
         raise UserError(f"{path}: cannot be read ({error}); it must be a readable UTF-8 text") from None
     if yaml.__with_libyaml__:  # ten times as fast; what it refuses is left to PyYAML's own parser and its words
         with contextlib.suppress(yaml.YAMLError):
-            return _Builder(path, yaml.parse(text, Loader=yaml.CSafeLoader)).document()
+            return _Builder(path, yaml.parse(text, Loader=yaml.CSafeLoader)).build_document()
     try:
-        return _Builder(path, yaml.parse(text, Loader=yaml.SafeLoader)).document()
+        return _Builder(path, yaml.parse(text, Loader=yaml.SafeLoader)).build_document()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         cause = next((f" ({cause})" for words, cause in _CAUSES.items() if words in str(error.problem)), "")
@@ -71,88 +71,94 @@ class _Builder:
         self.size, self.depth = 0, 0
         self.anchors: dict[str, tuple[Any, int]] = {}  # a value and how many values it holds
 
-    def document(self) -> Any:
+    def build_document(self) -> Any:
         """Build the only document of the file."""
         next(self.events)  # the stream begins
         if isinstance(next(self.events), yaml.StreamEndEvent):
             return None
-        value = self._value(next(self.events), "")
+        value = self._build_value(next(self.events), "")
         next(self.events)  # the document ends
         if not isinstance(event := next(self.events), yaml.StreamEndEvent):
-            raise self._refuse(event, "", "a second document begins; keep one")
+            raise self._make_error(event, "", "a second document begins; keep one")
         return value
 
-    def _refuse(self, event: yaml.Event, key: str, problem: str) -> UserError:
+    def _make_error(self, event: yaml.Event, key: str, problem: str) -> UserError:
         return UserError(f"{self.path}:{event.start_mark.line + 1}: key {key or '(top)'}: {problem}")
 
-    def _value(self, event: yaml.Event, key: str) -> Any:
+    def _build_value(self, event: yaml.Event, key: str) -> Any:
         size, anchor = self.size, event.anchor
         if isinstance(event, yaml.AliasEvent):
             if anchor not in self.anchors:
-                raise self._refuse(event, key, f"*{shortened(anchor)} stands for nothing before it; write &{anchor}")
+                raise self._make_error(
+                    event, key, f"*{shortened(anchor)} stands for nothing before it; write &{anchor}"
+                )
             value, count = self.anchors[anchor]
-            self._count(count, event, key)
+            self._count_values(count, event, key)
             return copy.deepcopy(value)
-        self._count(1, event, key)
+        self._count_values(1, event, key)
         if event.tag is not None:
-            raise self._refuse(event, key, f"the tag {shortened(event.tag)} is not read; remove it")
+            raise self._make_error(event, key, f"the tag {shortened(event.tag)} is not read; remove it")
         if isinstance(event, yaml.ScalarEvent):
-            value = self._scalar(event, key)
+            value = self._build_scalar(event, key)
         else:
             self.depth += 1
-            if self.depth > _DEEPEST:
-                raise self._refuse(event, "", f"nested deeper than {_DEEPEST} levels; write it with fewer")
-            value = self._list(key) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(key)
+            if self.depth > _MAX_DEPTH:
+                raise self._make_error(event, "", f"nested deeper than {_MAX_DEPTH} levels; write it with fewer")
+            value = self._build_list(key) if isinstance(event, yaml.SequenceStartEvent) else self._build_mapping(key)
             self.depth -= 1
         if anchor:
             self.anchors[anchor] = value, self.size - size
         return value
 
-    def _count(self, values: int, event: yaml.Event, key: str) -> None:
+    def _count_values(self, values: int, event: yaml.Event, key: str) -> None:
         self.size += values
-        if self.size > _MOST:
-            raise self._refuse(event, key, f"more than {_MOST:,} values, with aliases (&, *) written out; write fewer")
+        if self.size > _MAX_VALUES:
+            raise self._make_error(
+                event, key, f"more than {_MAX_VALUES:,} values, with aliases (&, *) written out; write fewer"
+            )
 
-    def _list(self, key: str) -> list[Any]:
+    def _build_list(self, key: str) -> list[Any]:
         values: list[Any] = []
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            values.append(self._value(event, f"{key}[{len(values)}]"))
+            values.append(self._build_value(event, f"{key}[{len(values)}]"))
         return values
 
-    def _mapping(self, key: str) -> dict[str, Any]:
+    def _build_mapping(self, key: str) -> dict[str, Any]:
         values: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent) or event.tag is not None or event.value in ("", "<<"):
-                raise self._refuse(event, key, "write plain words as keys, and no merge key <<")
+                raise self._make_error(event, key, "write plain words as keys, and no merge key <<")
             inner = f"{key}.{event.value}" if key else event.value
             if event.value in values:
                 line = event.start_mark.line + 1
                 raise UserError(f"{self.path}:{line}: key {inner} stands twice; keep one of the two")
-            values[event.value] = self._value(next(self.events), inner)
+            values[event.value] = self._build_value(next(self.events), inner)
         return values
 
-    def _scalar(self, event: yaml.ScalarEvent, key: str) -> Any:
-        text, shown = event.value, shortened(event.value)
+    def _build_scalar(self, event: yaml.ScalarEvent, key: str) -> Any:
+        text, quoted = event.value, shortened(event.value)
         if event.style:  # in quotes, or a block
             return text
         tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)).removeprefix("tag:yaml.org,2002:")
         if tag not in {"str", "int", "float", "bool", "null"}:
-            raise self._refuse(event, key, f"YAML reads {shown} as a {tag}; put it in quotes")
+            raise self._make_error(event, key, f"YAML reads {quoted} as a {tag}; put it in quotes")
         if tag == "str" and _EXPONENT.fullmatch(text):
-            raise self._refuse(event, key, f"YAML reads {shown} as a string; write {_with_point(text)}")
+            raise self._make_error(event, key, f"YAML reads {quoted} as a string; write {_add_point(text)}")
         if tag in {"int", "float"} and _OTHER_BASE.fullmatch(text):
-            raise self._refuse(event, key, f"YAML reads {shown} in another base; write the decimal number, or quote it")
+            raise self._make_error(
+                event, key, f"YAML reads {quoted} in another base; write the decimal number, or quote it"
+            )
         if tag == "bool" and text.lower() in _WORDY_BOOLEANS:
-            raise self._refuse(event, key, f"YAML reads {shown} as a boolean; write true or false, or quote it")
+            raise self._make_error(event, key, f"YAML reads {quoted} as a boolean; write true or false, or quote it")
         try:
             return yaml.constructor.SafeConstructor().construct_object(
                 yaml.ScalarNode(f"tag:yaml.org,2002:{tag}", text)
             )
         except ValueError:  # a number of thousands of digits, or of none: 0x_
-            raise self._refuse(event, key, "not a number that can be read; write another, or quote it") from None
+            raise self._make_error(event, key, "not a number that can be read; write another, or quote it") from None
 
 
-def _with_point(number: str) -> str:
+def _add_point(number: str) -> str:
     """Write "1e-8" as YAML reads it for a number, 1.0e-8: with a point before the e, and a sign after it."""
     mantissa, exponent = re.split("[eE]", number)
     mantissa = re.sub(r"^([-+]?)\.", r"\g<1>0.", mantissa if "." in mantissa else f"{mantissa}.0")

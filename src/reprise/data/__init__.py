@@ -26,7 +26,7 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
             differ from the dataset's `expected`; nothing is then written to `path`.
     """
     preparation = find_preparation(dataset.prepare)
-    raw = dataset.raw_folder(raw_root)
+    raw = dataset.get_raw_folder(raw_root)
     for file in dataset.files:
         if not (raw / file.name).is_file():
             raise UserError(f"{raw / file.name}: no such raw file; {how_to_fetch(raw)}")
@@ -39,7 +39,7 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
     if difference := _difference(dataset.expected, made.facts):
         place = f"config/config.yaml: key datasets.{dataset.name}.expected"
         raise UserError(f"{place}.{difference}; correct the entry, or what {preparation.file} makes")
-    provenance = {"dataset": dataset.name, "options": dict(options), "raw": dataset.checksums()}
+    provenance = {"dataset": dataset.name, "options": dict(options), "raw": dataset.list_checksums()}
     corpus = Corpus(dataset.name, made.splits, made.vocabulary, made.counts, made.facts, provenance, made.extra)
     corpus.save(path)
     return corpus

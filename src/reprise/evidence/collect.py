@@ -21,7 +21,7 @@ from typing import Any
 
 from reprise.catalogue.datasets import find_preparation
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.catalogue.wording import fill_in
+from reprise.catalogue.wording import fill_wording
 from reprise.config.project import Project
 from reprise.evidence.numbers import loss_rows, numbers_of
 from reprise.evidence.statistics import mean, spread
@@ -86,8 +86,8 @@ def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:
     if experiment.is_check:
         return ""
     data, training = experiment.config["data"], experiment.config["training"]
-    predicted = fill_in(PROTOCOLS[training["protocol"]].predicted, training["options"])
-    tokens = fill_in(find_preparation(preparations[data["dataset"]]).tokens, data["options"])
+    predicted = fill_wording(PROTOCOLS[training["protocol"]].predicted, training["options"])
+    tokens = fill_wording(find_preparation(preparations[data["dataset"]]).tokens, data["options"])
     return f"{tokens}; predicted: {predicted}" if predicted else ""
 
 

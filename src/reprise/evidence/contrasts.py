@@ -97,7 +97,7 @@ def list_hypotheses(claim: Claim) -> list[Hypothesis]:
 
 def list_terms(claim: Claim) -> list[Term]:
     """Return every experiment of the claim's statistic, with the metric and split that it compares."""
-    return [term for _, side in claim.sides() for _, term in _list_weighted_terms(side, claim)]
+    return [term for _, side in claim.list_sides() for _, term in _list_weighted_terms(side, claim)]
 
 
 def _state_level(term: Term, level: Level) -> list[Hypothesis]:

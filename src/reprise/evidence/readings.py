@@ -72,7 +72,7 @@ def rank_readings(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
     unit_in_doubt = any(claim.unit for claim in paper.claims.values())
     chosen = {row.term: row for row in _list_rows(runs, paper, {})}
     ranked = [_measure_distance(CHOSEN, list(chosen.values()), chosen, unit_in_doubt)] if chosen else []
-    for assumption, alternative, choice in paper.choices():
+    for assumption, alternative, choice in paper.list_choices():
         suffix = f"{assumption}={alternative}"
         variants = {e: of for e in choice.experiments if (of := runs.get(f"{e}@{suffix}")) and of.finished}
         rows = _list_rows(runs, paper, variants)

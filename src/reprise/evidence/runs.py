@@ -294,7 +294,7 @@ def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved])
     away = {name: dataset.unavailable or "" for name, dataset in project.config.datasets.items()}
     paper = project.papers[paper_id]
     points, digits = _list_points(paper), _find_last_digits(paper)
-    names = [*((name, name, None) for name in paper.experiments), *paper.variants()]
+    names = [*((name, name, None) for name in paper.experiments), *paper.list_variants()]
     runs = {
         name: Runs(
             name,
@@ -348,7 +348,7 @@ def _find_last_digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
 
 def _list_points(paper: Paper) -> set[str]:
     """Return the points of curves, "words_in_book@750", that its claims are about."""
-    terms = (term for claim in paper.claims.values() for _, term in claim.sides())
+    terms = (term for claim in paper.claims.values() for _, term in claim.list_sides())
     return {term.metric for term in terms if "@" in (term.metric or "")}
 
 

@@ -103,7 +103,7 @@ class Resolved:
         return record.with_suffix(".safetensors")
 
     def find_record(self, replica: int, weights: Path) -> Path:
-        """Say where the record of a replica lies whose weights are at `weights`: the way back of `weights_file`."""
+        """Say where the record of a replica lies whose weights are at `weights`: the way back of `find_weights`."""
         place = Path(self.get_weights_path(replica)).parts
         if weights.parts[-len(place) :] == place:
             return weights.parents[len(place) - 1] / self.get_record_path(replica)

@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from reprise.catalogue.own import is_own, load_own
-from reprise.config.displays import Entry, entries
+from reprise.config.displays import Entry, list_entries
 from reprise.config.project import Project
 from reprise.errors import UserError, known
 from reprise.report.parts import tables
@@ -46,7 +46,7 @@ def render_displays(project: Project, contexts: Mapping[str, Context], names: Co
     Raises:
         UserError: A name is unknown; nothing is written then.
     """
-    displays = entries(project.papers, project.root)
+    displays = list_entries(project.papers, project.root)
     if unknown := [name for name in names if name not in displays]:
         raise UserError(f"no figure or table '{unknown[0]}'; {known(unknown[0], displays)}")
     chosen_displays = [displays[name] for name in names or displays]
@@ -89,7 +89,9 @@ def make_table(context: Context, entry: Entry) -> Table:
     """Make a table; its files and the page share it."""
     key = "table", entry.id
     if key not in context.cache:
-        context.cache[key] = find_function("tables", entry.display.function)(context, entry.id, entry.options())
+        context.cache[key] = find_function("tables", entry.display.function)(
+            context, entry.id, entry.complete_options()
+        )
     return context.cache[key]
 
 
@@ -98,4 +100,4 @@ def draw_figure(context: Context, entry: Entry) -> Figure:
     from reprise.report.parts import style
 
     with style.apply_style():
-        return find_function(entry.kind, entry.display.function)(context, entry.id, entry.options())
+        return find_function(entry.kind, entry.display.function)(context, entry.id, entry.complete_options())

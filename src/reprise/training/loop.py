@@ -23,7 +23,7 @@ import torch
 import reprise
 from reprise import environment
 from reprise.catalogue.checks import run_check
-from reprise.catalogue.own import digest_of, is_own
+from reprise.catalogue.own import compute_source_digest, is_own
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
@@ -187,7 +187,7 @@ class Member:
     def __post_init__(self) -> None:
         self.code = code_facts(getattr(self.training, "kernel", None))
         if is_own(model := self.job.resolved.config["model"]["name"]):
-            self.code["sources"] = digest_of(model)
+            self.code["sources"] = compute_source_digest(model)
 
     @property
     def ended(self) -> bool:

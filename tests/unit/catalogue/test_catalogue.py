@@ -14,7 +14,7 @@ from reprise.catalogue.datasets import PREPARATIONS
 from reprise.catalogue.displays import FUNCTIONS, KINDS
 from reprise.catalogue.models import MODELS, Model
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
-from reprise.catalogue.options.base import options_of
+from reprise.catalogue.options.base import list_options
 from reprise.catalogue.options.displays import DISPLAY_OPTIONS
 from reprise.catalogue.own import load_own
 from reprise.catalogue.protocols import PROTOCOLS
@@ -59,11 +59,11 @@ def test_checks_are_there():
 @pytest.mark.parametrize(("kind", "function"), [(kind, name) for kind in KINDS for name in FUNCTIONS[kind]])
 def test_what_a_function_draws_is_there(kind, function):
     assert callable(find_function(kind, function))
-    draws = FUNCTIONS[kind][function]
-    assert set(draws.protocols) <= PROTOCOLS.keys()
+    scope = FUNCTIONS[kind][function]
+    assert set(scope.protocols) <= PROTOCOLS.keys()
     options = {"model": MODEL_OPTIONS, "data": PREPARATION_OPTIONS}
-    for section, option in (setting.split(".") for setting in draws.settings):
-        assert any(option in options_of(one) for one in options[section].values())
+    for section, option in (setting.split(".") for setting in scope.settings):
+        assert any(option in list_options(one) for one in options[section].values())
     assert DISPLAY_OPTIONS[kind].keys() <= FUNCTIONS[kind].keys()
 
 

@@ -20,13 +20,13 @@ from reprise.catalogue.options.base import (
     Positive,
     Share,
     TwoOrMore,
-    by_name,
-    options_of,
+    index_by_name,
+    list_options,
 )
 from reprise.catalogue.options.books import CharacterWindows
 from reprise.catalogue.options.generated import SyntheticTagged
 from reprise.catalogue.options.rntn import SubsequenceSGD
-from reprise.config.mistakes import complete
+from reprise.config.mistakes import complete_options
 from reprise.data.synthetic import synthetic_tagged
 from reprise.engines.rntn.subsequences import MAX_LENGTH
 from reprise.errors import UserError
@@ -56,10 +56,10 @@ def test_a_value_keeps_to_its_type_and_bounds(kind, taken, refused):
         size: kind
 
     for value in taken:
-        assert complete(Some, "some", {"size": value}, "f: key {}".format) == ({"size": value}, [])
+        assert complete_options(Some, "some", {"size": value}, "f: key {}".format) == ({"size": value}, [])
     for value in refused:
         with pytest.raises(UserError, match="^f: key size: ") as caught:
-            complete(Some, "some", {"size": value}, "f: key {}".format)
+            complete_options(Some, "some", {"size": value}, "f: key {}".format)
         assert len(str(caught.value)) < 120
 
 
@@ -72,22 +72,22 @@ class Defaulted(Options):
 
 
 def test_every_option_is_stated_or_has_a_default_and_no_other():
-    assert by_name(Defaulted) == {"one": Defaulted, "two": Defaulted}
-    options, defaults = complete(Defaulted, "two", {"rate": 1}, str)
+    assert index_by_name(Defaulted) == {"one": Defaulted, "two": Defaulted}
+    options, defaults = complete_options(Defaulted, "two", {"rate": 1}, str)
     assert (options, defaults) == ({"rate": 1.0, "momentum": 0.0}, ["momentum"])
     assert isinstance(options["rate"], float)
     # A default that is stated is one too.
-    assert complete(Defaulted, "two", {"rate": 1, "momentum": 0}, str)[1] == ["momentum"]
-    assert complete(Defaulted, "two", {"rate": 1, "momentum": 0.5}, str)[1] == []
+    assert complete_options(Defaulted, "two", {"rate": 1, "momentum": 0}, str)[1] == ["momentum"]
+    assert complete_options(Defaulted, "two", {"rate": 1, "momentum": 0.5}, str)[1] == []
     for values in ({}, {"rate": 1, "b": 2}, {"rate": 1, "name": "one"}):
         with pytest.raises(UserError):
-            complete(Defaulted, "two", values, str)
+            complete_options(Defaulted, "two", values, str)
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_number_has_bounds(name):
     """Of either side, so that neither memory nor float32 ends before them."""
-    for option in options_of(EVERY[name]):
+    for option in list_options(EVERY[name]):
         field = EVERY[name].model_fields[option]
         if field.annotation in (int, float):
             adapter = TypeAdapter(Annotated[field.annotation, *field.metadata])
@@ -98,7 +98,7 @@ def test_every_number_has_bounds(name):
 
 @pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.target])
 def test_a_constructor_takes_its_options_but_those_of_the_initialisation(name):
-    options = options_of(MODEL_OPTIONS[name])
+    options = list_options(MODEL_OPTIONS[name])
     assert set(MODELS[name].initialisation) <= set(options)
     arguments = inspect.signature(resolve_name(MODELS[name].target)).parameters
     if any(argument.kind is argument.VAR_KEYWORD for argument in arguments.values()):

@@ -108,7 +108,7 @@ def test_a_dataset_and_a_figure_of_ones_own(project):
     experiment = resolve_tier(load_project())[0]
     assert experiment.config["data"]["options"] == {"sentences": 500, "seed": 1}
     corpus = prepare_corpus(
-        load_project().spec("synthetic"), {"sentences": 30, "seed": 2}, Path("data/raw"), Path("corpus.npz")
+        load_project().find_dataset("synthetic"), {"sentences": 30, "seed": 2}, Path("data/raw"), Path("corpus.npz")
     )
     assert len(corpus.vocabulary) == 20
     edit(project, paper_of(project), "options: {split: test}", "options: {split: 3}")

@@ -8,7 +8,7 @@ from config_helpers import add_example, copy_config, edit, mistake
 from project import ROOT, TOY
 
 import reprise
-from reprise.config.project import load_project, merge
+from reprise.config.project import load_project, merge_mappings
 from reprise.config.resolve import resolve_tier
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError
@@ -57,7 +57,7 @@ def test_the_experiment_the_alternative_and_the_dataset_of_the_docs_are_sound(tm
     found = {e.id: e.config for e in resolve_tier(project, "quick")}
     assert found["rrntn/s-rnn-50"]["model"]["options"]["hidden_size"] == 50
     assert found["rrntn/s-rnn-50@initial-state=half"]["model"]["options"]["h_0"] == 0.5
-    (file,) = project.spec("sums").files
+    (file,) = project.find_dataset("sums").files
     assert (file.name, file.size) == ("sums.txt", None)
 
 
@@ -106,7 +106,7 @@ def test_the_hash_is_over_canonical_json():
 
 def test_a_setting_replaces_as_a_whole():
     base = {"model": {"size": {"value": 1, "from": "paper"}, "name": "a"}}
-    assert merge(base, {"model": {"size": {"value": 2}}}) == {"model": {"size": {"value": 2}, "name": "a"}}
+    assert merge_mappings(base, {"model": {"size": {"value": 2}}}) == {"model": {"size": {"value": 2}, "name": "a"}}
 
 
 def test_resolved_files_round_trip_and_are_checked(tmp_path):

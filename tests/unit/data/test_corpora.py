@@ -156,7 +156,7 @@ def test_prepare_corpus(toy, tmp_path):
     spec = toy.model_copy(update={"expected": {"tokens": {"train": 4}, "vocabulary": 3}})
     made = prepare_corpus(spec, {}, tmp_path / "raw", tmp_path / "toy.npz")
     assert_equal(Corpus.load(tmp_path / "toy.npz"), made)
-    assert (made.name, made.provenance) == ("toy", {"dataset": "toy", "options": {}, "raw": spec.checksums()})
+    assert (made.name, made.provenance) == ("toy", {"dataset": "toy", "options": {}, "raw": spec.list_checksums()})
 
 
 @pytest.mark.parametrize(

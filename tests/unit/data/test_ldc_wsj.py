@@ -36,12 +36,12 @@ def ldc_folder(folder: Path, stories=STORIES) -> Path:
 
 
 def test_the_digest_is_of_names_and_contents(tmp_path):
-    one = ldc_wsj.folder_digest(ldc_folder(tmp_path / "one"))
-    assert ldc_wsj.folder_digest(ldc_folder(tmp_path / "two")) == one
+    one = ldc_wsj.compute_folder_digest(ldc_folder(tmp_path / "one"))
+    assert ldc_wsj.compute_folder_digest(ldc_folder(tmp_path / "two")) == one
     changed = {**STORIES, "00/wsj_0002": STORIES["00/wsj_0002"].replace("Agnew", "Agnes")}
     renamed = {("00/wsj_0003" if name == "00/wsj_0002" else name): text for name, text in STORIES.items()}
-    assert ldc_wsj.folder_digest(ldc_folder(tmp_path / "changed", changed)) != one
-    assert ldc_wsj.folder_digest(ldc_folder(tmp_path / "renamed", renamed)) != one
+    assert ldc_wsj.compute_folder_digest(ldc_folder(tmp_path / "changed", changed)) != one
+    assert ldc_wsj.compute_folder_digest(ldc_folder(tmp_path / "renamed", renamed)) != one
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_records_and_corpora_of_the_two_texts_never_mix(clone, tmp_path, monkeyp
     for name in trained:
         assert raw[name].config_hash != mikolov[name].config_hash
         assert raw[name].corpus != mikolov[name].corpus
-        assert raw[name].config["data"]["raw"] == {"ldc_wsj": f"sha256:{ldc_wsj.folder_digest(folder)}"}
+        assert raw[name].config["data"]["raw"] == {"ldc_wsj": f"sha256:{ldc_wsj.compute_folder_digest(folder)}"}
     assert raw["g17-mrnn"].config_hash == mikolov["g17-mrnn"].config_hash
     # quick reads generated text under either key; a folder beside the clone may be named from it
     (clone / "ldc").symlink_to(folder)
@@ -82,14 +82,14 @@ def test_the_corpus_is_made_from_the_folder(clone, tmp_path):
     more = {f"01/wsj_01{i:02}": ".START\n\nOne more line\n" for i in range(20)}
     folder = ldc_folder(tmp_path / "ldc", {**STORIES, **more})
     project = load_project(clone, {"ldc_wsj": str(folder)})
-    spec = project.spec("wsj-characters")
+    spec = project.find_dataset("wsj-characters")
     assert (spec.files, spec.expected) == ([], {})
     options = {"tokens": "characters", "folds": 2, "fold_seed": 0}
     corpus = prepare_corpus(spec, options, tmp_path / "raw", tmp_path / "corpus.npz")
     assert read(corpus, "lines", "") == LINES[:4] + ["one more line"] * 20 + LINES[4:]
-    assert corpus.provenance["raw"] == {"ldc_wsj": f"sha256:{ldc_wsj.folder_digest(folder)}"}
+    assert corpus.provenance["raw"] == {"ldc_wsj": f"sha256:{ldc_wsj.compute_folder_digest(folder)}"}
     assert not (tmp_path / "raw").exists()
-    assert project.spec("ptb").files
+    assert project.find_dataset("ptb").files
 
 
 @pytest.mark.parametrize("variable", [False, True])

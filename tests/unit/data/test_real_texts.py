@@ -64,7 +64,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("name", "options", "facts"), TEXTS)
 def test_a_real_text_has_its_known_counts(mirror, tmp_path, name, options, facts):
-    spec = load_project(ROOT).spec(name)
+    spec = load_project(ROOT).find_dataset(name)
     if not all((mirror / spec.shelf / file.name).is_file() for file in spec.files):
         pytest.skip(f"REPRISE_MIRROR has not all of {spec.shelf}")
     for file in spec.files:

@@ -10,7 +10,7 @@ from config_helpers import ROOT
 
 from reprise.catalogue.models import MODELS
 from reprise.config.claims import Arithmetic
-from reprise.config.formula import evaluate, names_in, read_printed
+from reprise.config.formula import evaluate, find_names, read_printed
 from reprise.config.project import read_paper
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
 from reprise.units import convert, derived
@@ -33,7 +33,7 @@ def entry(formula: str, **given) -> Arithmetic:
 )
 def test_formulas_by_hand(formula, values, value):
     assert evaluate(formula, values) == value
-    assert names_in(formula) == values.keys()
+    assert find_names(formula) == values.keys()
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_every_claim_has_a_label_and_a_set_afterwards_mark_where_its_criterion_s
 
 def test_no_claim_is_about_a_key():
     claims = [claim for paper in project().papers.values() for claim in paper.claims.values()]
-    told = {name_metric(term.metric, term.split) for claim in claims for _, term in claim.sides()}
+    told = {name_metric(term.metric, term.split) for claim in claims for _, term in claim.list_sides()}
     keys = re.compile(r"_|/all|\bmark \d|\border \d|halved|\b(all|train|tests|phrases|bird|hamlet|start) ")
     assert len(told) > 50
     assert not [words for words in told if keys.search(words.replace("before training", ""))]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from reprise.catalogue.options import MODEL_OPTIONS
-from reprise.catalogue.options.base import options_of
+from reprise.catalogue.options.base import list_options
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
 from reprise.models.gso_start import initial_model
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
@@ -161,7 +161,7 @@ def test_a_start_is_that_of_its_seed_and_every_parameter_has_one():
     options["mi-rnn"] = {**options["first-order"], "form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
     options["mi-rnn"]["multiplier_std"] = 0.0
     for name, stated in options.items():
-        assert set(stated) == set(options_of(MODEL_OPTIONS[name]))
+        assert set(stated) == set(list_options(MODEL_OPTIONS[name]))
         one, again, other = (start(name, seed, **stated).state_dict() for seed in (1, 1, 2))
         assert all(torch.equal(one[key], again[key]) for key in one)
         constant = {"c", "alpha", "beta_1", "beta_2"} & set(one)

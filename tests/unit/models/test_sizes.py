@@ -78,6 +78,6 @@ def test_the_configured_models_are_the_largest_within_the_budget():
     for name in kept.experiments:
         symbols = 27 if "unigram" in name else 703
         ratio = paper.experiments[name].title.rpartition(" = ")[2]
-        changes = kept.changes(name)
+        changes = kept.get_changes(name)
         assert (changes["hidden_size"], changes["second_order_size"]) == sizes.gso_sizes(ratio, symbols, True, True)
         assert changes["input_term"] is changes["recurrent_term"] is True

@@ -9,8 +9,8 @@ from config_helpers import add_example, copy_config, edit, mistake
 from project import ROOT
 
 from reprise.catalogue.displays import FUNCTIONS
-from reprise.catalogue.options.base import options_of
-from reprise.catalogue.options.displays import display_options
+from reprise.catalogue.options.base import list_options
+from reprise.catalogue.options.displays import find_display_options
 from reprise.cli import main
 from reprise.errors import EXIT_USAGE
 from reprise.report.render import find_function
@@ -35,7 +35,7 @@ def test_a_function_reads_the_options_that_are_registered_of_it(kind, name):
     uses = [node for node in nodes if isinstance(node, ast.Name) and node.id == "options"]
     read = [node.slice.value for node in nodes if isinstance(node, ast.Subscript) and node.value in uses]
     assert len(read) == len(uses)  # nothing else is done with them
-    assert set(read) == set(options_of(display_options(kind, name)))
+    assert set(read) == set(list_options(find_display_options(kind, name)))
 
 
 @pytest.fixture

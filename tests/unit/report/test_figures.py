@@ -11,7 +11,7 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 from report_case import curve, make_context, metric, project, row
 
-from reprise.config.displays import entries
+from reprise.config.displays import list_entries
 from reprise.errors import UserError
 from reprise.evidence.statistics import clopper_pearson
 from reprise.report import render
@@ -85,7 +85,7 @@ def test_a_diverged_replica_is_counted_and_drawn_to_its_end(tmp_path):
 
 
 def test_a_figure_of_which_nothing_has_run_is_not_drawn_and_an_earlier_one_goes(tmp_path):
-    entry = entries(project().papers)["palindromes-figure-1"]
+    entry = list_entries(project().papers)["palindromes-figure-1"]
     drawn = render.write_display(make_context(tmp_path), entry, tmp_path)
     assert {path.suffix for path in drawn} == {".svg", ".png", ".pdf"}
     assert all(path.is_file() for path in drawn)

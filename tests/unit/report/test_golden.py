@@ -7,7 +7,7 @@ import pytest
 from report_case import ROOT, contexts, project
 
 from reprise.catalogue.displays import FUNCTIONS
-from reprise.config.displays import entries
+from reprise.config.displays import list_entries
 from reprise.report.render import write_display
 
 POINTS = 0.5  # of a figure some 500 points wide: what another version of matplotlib may move a line by
@@ -19,7 +19,9 @@ FIGURES = [path for path in COMMITTED if path.suffix == ".svg"]
 def make_again(committed, folder):
     """The files of the display that is committed as this file, by their suffix."""
     tier, kind = committed.parts[-3:-1]
-    entry = next(one for one in entries(project().papers).values() if (one.kind, one.name) == (kind, committed.stem))
+    entry = next(
+        one for one in list_entries(project().papers).values() if (one.kind, one.name) == (kind, committed.stem)
+    )
     return {path.suffix: path for path in write_display(contexts()[tier][entry.paper], entry, folder)}
 
 
@@ -51,6 +53,6 @@ def test_a_figure_has_the_texts_and_lines_that_are_committed(committed, tmp_path
 
 @pytest.mark.parametrize("kind", ["figures", "tables"])
 def test_every_function_of_the_catalogue_makes_a_display_of_a_paper(kind):
-    named = {entry.display.function for entry in entries(project().papers).values() if entry.kind == kind}
+    named = {entry.display.function for entry in list_entries(project().papers).values() if entry.kind == kind}
     # A new paper's first figure: `reprise new` names it, and its own test draws it.
     assert set(FUNCTIONS[kind]) - named <= {"shared.curves"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reprise.catalogue.options import MODEL_OPTIONS
-from reprise.catalogue.options.base import options_of
+from reprise.catalogue.options.base import list_options
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.data import prepare_corpus
@@ -64,7 +64,7 @@ class Small:
         for key, value in changes.items():
             next((options for options in sections if key in options), sections[0])[key] = value
         if (name := config["model"]["name"]) in MODEL_OPTIONS:
-            known = options_of(MODEL_OPTIONS[name])
+            known = list_options(MODEL_OPTIONS[name])
             config["model"]["options"] = {key: value for key, value in sections[0].items() if key in known}
         corpus = self.corpus(dataset, sections[2]) if base.corpus else None
         return Resolved("p", "e", "quick", "t", 2, config, {}, corpus and str(corpus))
@@ -72,7 +72,7 @@ class Small:
     def corpus(self, dataset: str, options: dict[str, Any]) -> Path:
         path = self.folder / f"{dataset}-{abs(hash(str(sorted(options.items()))))}.npz"
         if not path.exists():
-            corpus = prepare_corpus(self.project.spec(dataset), options, self.folder, path)
+            corpus = prepare_corpus(self.project.find_dataset(dataset), options, self.folder, path)
             if dataset == "synthetic":  # twenty sentences are enough to validate and to test with
                 for name in ("valid", "test"):
                     split = corpus.splits[name]

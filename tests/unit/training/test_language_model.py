@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from reprise.catalogue.options.language_model import LanguageModel
-from reprise.config.mistakes import complete
+from reprise.config.mistakes import complete_options
 from reprise.data.corpus import Corpus
 from reprise.engines.stack import Stack
 from reprise.errors import UserError
@@ -60,7 +60,7 @@ def make(small, folder):
 
     def resolved(size=6, dropout=0.0, cells=True, precision="float64", **options):
         corpus = small.resolved("batched-sgd").corpus
-        training = complete(LanguageModel, "language-model", OPTIONS | options, str)[0]
+        training = complete_options(LanguageModel, "language-model", OPTIONS | options, str)[0]
         config = {
             "model": {"name": f"{folder}:Net", "options": {"size": size, "dropout": dropout, "cells": cells}},
             "data": {"dataset": "synthetic", "options": {}, "raw": {}},

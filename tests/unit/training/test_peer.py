@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from reprise.catalogue.options.language_model import LanguageModel
-from reprise.config.mistakes import complete
+from reprise.config.mistakes import complete_options
 from reprise.data.corpus import Corpus, Split
 from reprise.data.text.ptb import prepare
 from reprise.records.resolved import Resolved
@@ -103,7 +103,7 @@ def test_every_epoch_has_the_validation_perplexity_of_a_plain_loop(corpus, tmp_p
         "data": {"dataset": "synthetic", "options": {}, "raw": {}},
         "training": {
             "protocol": "language-model",
-            "options": complete(LanguageModel, "language-model", options, str)[0],
+            "options": complete_options(LanguageModel, "language-model", options, str)[0],
         },
         "precision": "float64",
     }

@@ -19,9 +19,9 @@ from reprise.catalogue.options import (
     texts,
     window,
 )
-from reprise.catalogue.options.base import by_name
+from reprise.catalogue.options.base import index_by_name
 
-MODEL_OPTIONS = by_name(
+MODEL_OPTIONS = index_by_name(
     nothing.NoModel,
     palindromes.PalindromeNetwork,
     books.StackedLSTM,
@@ -46,7 +46,7 @@ MODEL_OPTIONS = by_name(
 )
 """`model: {name: …}` -> its options."""
 
-PROTOCOL_OPTIONS = by_name(
+PROTOCOL_OPTIONS = index_by_name(
     nothing.CorpusFacts,
     palindromes.FinalDigit,
     books.CharacterWindows,
@@ -68,7 +68,7 @@ PROTOCOL_OPTIONS = by_name(
 )
 """`training: {protocol: …}` -> its options."""
 
-PREPARATION_OPTIONS = by_name(
+PREPARATION_OPTIONS = index_by_name(
     nothing.NoPreparation,
     palindromes.Palindromes,
     books.Books,

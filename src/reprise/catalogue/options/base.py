@@ -44,11 +44,11 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
 
-def options_of(kind: type[Options]) -> list[str]:
+def list_options(kind: type[Options]) -> list[str]:
     """List the options of a class, without its name."""
     return [name for name in kind.model_fields if name != "name"]
 
 
-def by_name(*kinds: type[Options]) -> dict[str, type[Options]]:
+def index_by_name(*kinds: type[Options]) -> dict[str, type[Options]]:
     """Map every name that a class is for to the class."""
     return {name: kind for kind in kinds for name in get_args(kind.model_fields["name"].annotation)}

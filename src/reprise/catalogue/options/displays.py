@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, Options, by_name
+from reprise.catalogue.options.base import Count, Options, index_by_name
 
 
 class Curves(Options):
@@ -93,12 +93,12 @@ class NoOptions(Options):
 
 
 DISPLAY_OPTIONS = {
-    "figures": by_name(Curves, TrainingCurves, LadderFigure),
-    "tables": by_name(Convergence, Assumptions, LossByCount, UnitAudit, Predictions, LanguageModels, Controls),
+    "figures": index_by_name(Curves, TrainingCurves, LadderFigure),
+    "tables": index_by_name(Convergence, Assumptions, LossByCount, UnitAudit, Predictions, LanguageModels, Controls),
 }
 """Kind -> "<folder>.<function>" -> its options."""
 
 
-def display_options(kind: str, function: str) -> type[Options]:
+def find_display_options(kind: str, function: str) -> type[Options]:
     """Return the options of a function."""
     return DISPLAY_OPTIONS[kind].get(function, NoOptions)

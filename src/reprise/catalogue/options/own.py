@@ -7,11 +7,11 @@ from typing import Any, Literal
 from pydantic import create_model
 
 from reprise.catalogue.options.base import Options
-from reprise.catalogue.own import arguments_of
+from reprise.catalogue.own import list_arguments
 from reprise.errors import UserError
 
 
-def own_options(path: str, function: Callable[..., Any], *passed: str) -> type[Options]:
+def make_own_options(path: str, function: Callable[..., Any], *passed: str) -> type[Options]:
     """Make the class of options from a signature.
 
     Args:
@@ -23,7 +23,7 @@ def own_options(path: str, function: Callable[..., Any], *passed: str) -> type[O
         UserError: for an argument without a type.
     """
     fields: dict[str, Any] = {}
-    for name, argument in arguments_of(function, *passed).items():
+    for name, argument in list_arguments(function, *passed).items():
         if argument.kind in (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL) or argument.annotation is Parameter.empty:
             raise UserError(f"{path}: its argument '{name}' has no type; write one, e.g. '{name}: int'")
         fields[name] = argument.annotation, ... if argument.default is Parameter.empty else argument.default

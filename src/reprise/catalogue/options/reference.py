@@ -7,7 +7,7 @@ import annotated_types
 
 from reprise.catalogue.models import MODELS
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
-from reprise.catalogue.options.base import LARGEST_INT, Options, options_of
+from reprise.catalogue.options.base import LARGEST_INT, Options, list_options
 from reprise.catalogue.options.displays import DISPLAY_OPTIONS
 
 _HEAD = """# Options
@@ -20,7 +20,7 @@ _SIGNS = {annotated_types.Ge: ("≥", "ge"), annotated_types.Gt: (">", "gt"), an
 _SIGNS[annotated_types.Lt] = ("<", "lt")
 
 
-def options_reference() -> str:
+def write_reference() -> str:
     """Write the page."""
     sections = {
         "Models (`model: {name: …}`)": MODEL_OPTIONS,
@@ -29,21 +29,21 @@ def options_reference() -> str:
         "Figures (`function: …`)": DISPLAY_OPTIONS["figures"],
         "Tables (`function: …`)": DISPLAY_OPTIONS["tables"],
     }
-    return "\n".join([_HEAD, *(_section(title, options) for title, options in sections.items())])
+    return "\n".join([_HEAD, *(_make_section(title, options) for title, options in sections.items())])
 
 
-def _section(title: str, options: Mapping[str, type[Options]]) -> str:
+def _make_section(title: str, options: Mapping[str, type[Options]]) -> str:
     lines = [f"## {title}", ""]
     for kind in dict.fromkeys(options.values()):
         names = [name for name, other in options.items() if other is kind]
         lines += [f"### {', '.join(f'`{name}`' for name in names)}", "", str(kind.__doc__).strip(), ""]
-        rows = [_row(kind, option, names[0]) for option in options_of(kind)]
+        rows = [_make_row(kind, option, names[0]) for option in list_options(kind)]
         if rows:
             lines += ["| option | values | default | |", "|:--|:--|:--|:--|", *rows, ""]
     return "\n".join(lines)
 
 
-def _row(kind: type[Options], option: str, name: str) -> str:
+def _make_row(kind: type[Options], option: str, name: str) -> str:
     field = kind.model_fields[option]
     words = get_args(field.annotation)
     plain = getattr(field.annotation, "__name__", "list")

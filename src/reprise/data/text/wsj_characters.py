@@ -9,7 +9,7 @@ that make the text easier: a rare word is `<unk>` and becomes the word "unk", a 
 
 from pathlib import Path
 
-from reprise.config.ldc_wsj import stories
+from reprise.config.ldc_wsj import list_stories
 from reprise.data.corpus import Corpus
 from reprise.data.raw import read_lines
 from reprise.data.text import character_lines
@@ -27,7 +27,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     Raises:
         UserError: for missing files, and what `read_lines` refuses.
     """
-    lines = [line for path in stories(raw) for line in read_lines(path) if line.strip() != _HEADER]
+    lines = [line for path in list_stories(raw) for line in read_lines(path) if line.strip() != _HEADER]
     if not lines:
         lines = [line for name in FILES for line in read_lines(raw / name)]
     return character_lines.corpus_of("wsj-characters", lines, options)

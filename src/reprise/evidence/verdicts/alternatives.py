@@ -69,7 +69,7 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Itera
     of the claim is left out.
     """
     names, parts = list_experiments(claim), list_parts(claim)
-    for assumption, alternative, choice in paper.choices():
+    for assumption, alternative, choice in paper.list_choices():
         suffix = f"{assumption}={alternative}"
         if choice.metrics:
             if choice.metrics.keys() & {term.quantity[0] for term in list_terms(claim)}:
@@ -77,7 +77,7 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Itera
                 yield Reading(suffix, choice, under, chosen, read, names, len(parts), len(parts))
             continue
         variants = {e: of for e in names if (of := table.runs.get(f"{e}@{suffix}")) and of.resolved}
-        resting = {e for e in names if _depends_on(table.runs[e], assumption, choice.changes(e))}
+        resting = {e for e in names if _depends_on(table.runs[e], assumption, choice.get_changes(e))}
         same = replace(table, covered=partial(_is_covered, variants.keys(), resting))
         read = same.under(variants)
         if seen := list(filter(same.covered, parts)):

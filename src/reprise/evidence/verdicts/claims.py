@@ -35,7 +35,7 @@ def judge_claims(project: Project, loaded: Mapping[str, Mapping[str, Runs]]) -> 
         table = Table(runs)
         _check_reported(paper, runs, file)
         decisions[paper_id] = {}
-        for assumption, alternative, choice in paper.choices():
+        for assumption, alternative, choice in paper.list_choices():
             variants = (f"{name}@{assumption}={alternative}" for name in choice.experiments)
             where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}"
             _check_learned(choice.learned, [name for name in variants if name in runs], runs, where)
@@ -44,7 +44,7 @@ def judge_claims(project: Project, loaded: Mapping[str, Mapping[str, Runs]]) -> 
             if not asks_evaluations(claim):  # their metrics are known, and a text may lack the words of a band
                 _check_metrics(claim, runs, where)
             _check_learned(claim.learned, [term.experiment for term in list_terms(claim)], runs, where)
-            for assumption, alternative, choice in paper.choices():
+            for assumption, alternative, choice in paper.list_choices():
                 if choice.metrics.keys() & {term.quantity[0] for term in list_terms(claim)}:
                     where = f"{file}: key assumptions.{assumption}.alternatives.{alternative}.metrics"
                     _check_metrics(rename_metrics(claim, choice.metrics), runs, where)

@@ -10,7 +10,7 @@ from reprise.evidence.verdicts import kinds, means
 
 def list_experiments(claim: Claim) -> list[str]:
     """Return the experiments and checks that decide a claim, each once, in its order."""
-    names = [term.experiment for _, term in claim.sides()]
+    names = [term.experiment for _, term in claim.list_sides()]
     return list(dict.fromkeys([*names, *claim.checks, *claim.corrections]))
 
 

@@ -93,7 +93,7 @@ def _note_missing(stated: Sequence[Hypothesis], experiments: Mapping[str, Runs])
 def find_unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
     """Return the experiments whose mean is not better than the chance level of the rule, or that lack the metric."""
     levels = {name: runs[name].mean((rule.metric, rule.split)) for name in names} if rule else {}
-    return [name for name, level in levels.items() if level is None or not rule.shown_by(level)]
+    return [name for name, level in levels.items() if level is None or not rule.is_shown_by(level)]
 
 
 def note_unlearned(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]) -> Unlearned:

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from reprise.config.displays import Entry, entries
+from reprise.config.displays import Entry, list_entries
 from reprise.config.project import Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError
@@ -146,7 +146,7 @@ def make_blocks(
 ) -> dict[str, str]:
     """Make the folded parts of a document, by name; add its entries to the index, as address and text."""
     paper, name = document.context.paper, document.id
-    display_entries = list(entries({name: paper}).values())
+    display_entries = list(list_entries({name: paper}).values())
     blocks: dict[str, str] = {}
     parts: list[dict[str, Any]] = []
     linked: set[str] = set()

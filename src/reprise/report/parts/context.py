@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from reprise.catalogue.displays import draws
+from reprise.catalogue.displays import find_scope
 from reprise.config import ldc_wsj
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolve import resolve_all
@@ -115,7 +115,7 @@ class Context:
 
     def has_experiments(self, display_id: str) -> bool:
         """Return whether a figure or table shows experiments, not the paper's claims, choices or arithmetic."""
-        return draws(self.get_display(display_id).function).of_experiments
+        return find_scope(self.get_display(display_id).function).has_experiments
 
     def name_option(self, display_id: str, option: str) -> str:
         """Return the beginning of an error message about an option: "file: key figures.figure-1.options.smooth"."""
@@ -274,7 +274,9 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     full_tier_claims = {} if tier == FULL else read_claims(project.root, FULL)
     datasets = dict(project.config.datasets)
     for name, dataset in datasets.items():
-        if project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACES:  # the raw text takes the place of Mikolov's
+        if (
+            project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACED_PREPARATION
+        ):  # the raw text takes the place of Mikolov's
             datasets[name] = dataset.model_copy(update={"title": _LDC_TITLE, "prepare": "ldc_wsj"})
     contexts: dict[str, Context] = {}
     for name, paper in project.papers.items():

@@ -238,7 +238,9 @@ def _find_nearest_setting(context: Context, answers: Sequence[Answer]) -> Neares
     """
     if not any(answer.is_full_protocol and answer.is_trained and answer.plotted_comparison for answer in answers):
         return None
-    equal_rank = {f"{assumption}={name}" for assumption, name, choice in context.paper.choices() if choice.co_primary}
+    equal_rank = {
+        f"{assumption}={name}" for assumption, name, choice in context.paper.list_choices() if choice.co_primary
+    }
     nearest = next(
         (
             distance

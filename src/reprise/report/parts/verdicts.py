@@ -174,7 +174,7 @@ class AlternativeResult:
 def list_alternative_results(context: Context) -> list[AlternativeResult]:
     """List every alternative of the paper's assumptions, in the order of its file."""
     results = []
-    for assumption, alternative, choice in context.paper.choices():
+    for assumption, alternative, choice in context.paper.list_choices():
         suffix = f"{assumption}={alternative}"
         status = context.sum_status(f"{name}@{suffix}" for name in choice.experiments)
         claims = {

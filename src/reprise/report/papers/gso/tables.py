@@ -90,7 +90,7 @@ def write_corpus_notes(context: Context, names: Sequence[str]) -> list[str]:
     datasets = {context.find_replaced_dataset(name) or context.get_entry(name).data.dataset for name in trained}
     notes = [f"Text: {'; '.join(sorted(context.datasets[dataset].title for dataset in datasets))}."]
     deviation = context.paper.deviations.get(MIKOLOV)
-    if deviation and any(context.datasets[dataset].prepare == ldc_wsj.REPLACES for dataset in datasets):
+    if deviation and any(context.datasets[dataset].prepare == ldc_wsj.REPLACED_PREPARATION for dataset in datasets):
         notes.append(f"Deviation {MIKOLOV}: {deviation.title}.")
     return [*notes, *wording.write_corpus_notes(context, names)]
 

@@ -276,7 +276,7 @@ def _require_known_metrics(context: Context, option_name: str, metrics: list[tup
     known_metrics = {term.quantity for claim in context.paper.claims.values() for term in list_terms(claim)}
     known_metrics |= {(r.metric, r.split) for entry in context.paper.experiments.values() for r in entry.reported}
     unknown = [" ".join(pair) for pair in metrics if pair not in context.units.keys() | known_metrics]
-    runs = {run for name, base, _ in context.paper.variants() for run in (name, base)}
+    runs = {run for name, base, _ in context.paper.list_variants() for run in (name, base)}
     finished = [run for run in runs if context.get_status(run).finished]
     if unknown and not all(any(len(context.get_values(run, *q)) for q in metrics) for run in finished):
         raise UserError(
@@ -303,7 +303,7 @@ def _make_assumption_rows(
             )
             yield alternative_row | {"absence": "the same records", "settings": replaced}
         for name in choice.experiments:
-            description = describe_settings(context.paper, choice.changes(name))
+            description = describe_settings(context.paper, choice.get_changes(name))
             comparison = _compare_variant(context, name, result.suffix, metrics)
             yield alternative_row | comparison | {"settings": description, "again": description == previous}
             previous = description
