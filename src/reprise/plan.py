@@ -19,7 +19,7 @@ from reprise.cluster import Limits, within_limits
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_other_tiers, resolve_tier
 from reprise.errors import EXIT_USAGE, Interrupted, UserError
-from reprise.estimate.estimates import estimates, memory_limit, summary, time_limit
+from reprise.estimate.estimates import estimate_memory_limit, estimate_time_limit, estimate_times, summarise_estimates
 from reprise.files import describe_os_error
 from reprise.records.resolved import TIERS, Resolved
 from reprise.training.devices import gpus_wanted, learns, trains_together, visible_gpus
@@ -191,10 +191,10 @@ class Plan:
         @cache
         def limits(name: str) -> tuple[int, int]:
             experiment, stated = self.experiments[name], self.project.config.resources.train
-            like = self.experiments.get(f"{experiment.paper}/{experiment.base}")
+            base = self.experiments.get(f"{experiment.paper}/{experiment.base}")
             return (
-                time_limit(experiment, stated.runtime, like=like),
-                memory_limit(experiment, stated.mem_mb, like=like),
+                estimate_time_limit(experiment, stated.runtime, base=base),
+                estimate_memory_limit(experiment, stated.mem_mb, base=base),
             )
 
         return limits
@@ -202,8 +202,8 @@ class Plan:
     def outlook(self, at_once: int) -> str:
         """Return how long the training will take with so many jobs at once, as far as that is known."""
         try:
-            return summary(
-                estimates(self.experiments.values(), tiers=resolve_other_tiers(self.project)), max(1, at_once)
+            return summarise_estimates(
+                estimate_times(self.experiments.values(), tiers=resolve_other_tiers(self.project)), max(1, at_once)
             )
         except (UserError, OSError) as error:
             return str(error)

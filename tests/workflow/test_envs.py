@@ -11,7 +11,7 @@ from gate import normal, pinned
 from project import ROOT, TOY, contents
 
 from reprise.catalogue.options.reference import write_reference
-from reprise.cli.steps import json_schemas
+from reprise.cli.steps import make_json_schemas
 from reprise.config.strict_yaml import load_yaml
 
 ENVIRONMENTS = sorted((ROOT / "envs").glob("*.yaml"))
@@ -109,7 +109,7 @@ def test_every_rule_says_what_it_needs():
 def test_committed_schemas_are_those_of_the_classes():
     folder = ROOT / "workflow/schemas"
     assert {p.name: p.read_text(encoding="utf-8") for p in folder.iterdir()} == {
-        f"{name}.schema.json": text for name, text in json_schemas().items()
+        f"{name}.schema.json": text for name, text in make_json_schemas().items()
     }
 
 

@@ -45,25 +45,27 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; `{self.prog} --help` says what it takes")
 
 
-def _function(command: str) -> Callable[[argparse.Namespace], Any]:
+def _load_function(command: str) -> Callable[[argparse.Namespace], Any]:
     return getattr(import_module(f"reprise.cli.{COMMANDS[command][0]}"), f"{command}_command")
 
 
-def command_parser(command: str, parser: argparse.ArgumentParser | None = None) -> argparse.ArgumentParser:
+def make_command_parser(command: str, parser: argparse.ArgumentParser | None = None) -> argparse.ArgumentParser:
     """Make the parser of one command, importing that command's module alone; its help ends with an example."""
     parser = parser or Parser(prog=f"reprise {command}")
-    parser.description = inspect.getdoc(_function(command))
+    parser.description = inspect.getdoc(_load_function(command))
     parser.epilog = f"example: reprise {command} {EXAMPLES[command]}".rstrip()
-    loud = parser.add_mutually_exclusive_group()
-    loud.add_argument("--quiet", action="store_true", help="print no result and no progress, only errors")
-    loud.add_argument("--verbose", action="store_true", help="print also what is of use in the search for an error")
+    verbosity = parser.add_mutually_exclusive_group()
+    verbosity.add_argument("--quiet", action="store_true", help="print no result and no progress, only errors")
+    verbosity.add_argument(
+        "--verbose", action="store_true", help="print also what is of use in the search for an error"
+    )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error; also REPRISE_DEBUG=1")
-    for names, how in ARGUMENTS[command]:
-        parser.add_argument(*names, **how)
+    for names, keywords in ARGUMENTS[command]:
+        parser.add_argument(*names, **keywords)
     return parser
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     lines = "\n".join(f"  {name:<10} {what}" for name, (_, what) in COMMANDS.items())
     parser = Parser(
         prog="reprise",
@@ -85,7 +87,7 @@ def _print_completion(shell: str) -> None:
     parser = argparse.ArgumentParser(prog="reprise")
     commands = parser.add_subparsers()
     for name, (_, what) in COMMANDS.items():
-        command_parser(name, commands.add_parser(name, help=what))
+        make_command_parser(name, commands.add_parser(name, help=what))
     print(shtab.complete(parser, shell))
 
 
@@ -101,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        parser = _parser()
+        parser = _make_parser()
         parsed = parser.parse_args(arguments)
         command = parsed.command
         if parsed.print_completion:
@@ -109,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         if command is None:
             parser.error("no command")
-        return _run(command, parsed.rest)
+        return _run_command(command, parsed.rest)
     except KeyboardInterrupt:
         # What a training saves at a signal is its own matter.
         return _print_line("stopped; every file is whole, and the same command can be run again", EXIT_STOPPED)
@@ -121,7 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         package = (error.name or "reprise").partition(".")[0]
         if package == "reprise":
             raise  # a module of ours that is missing is no matter of what is installed
-        return _print_line(f"error: {command} needs the package {package}; {_remedy_for(package)}", EXIT_USAGE)
+        return _print_line(
+            f"error: {command} needs the package {package}; {_describe_installation(package)}", EXIT_USAGE
+        )
     except BrokenPipeError:
         return EXIT_FAILED
     except OSError as error:
@@ -129,19 +133,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _print_line(f"error: {describe_os_error(error, command)}", EXIT_FAILED)
 
 
-def _run(command: str, arguments: Sequence[str]) -> int:
-    options = command_parser(command).parse_args(arguments)
+def _run_command(command: str, arguments: Sequence[str]) -> int:
+    options = make_command_parser(command).parse_args(arguments)
     with contextlib.ExitStack() as stack:
         if options.debug or environment.debug():
-            stack.enter_context(_tracebacks())
+            stack.enter_context(_show_tracebacks())
         if options.quiet:
-            nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
-            stack.enter_context(contextlib.redirect_stdout(nothing))
+            null_file = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stack.enter_context(contextlib.redirect_stdout(null_file))
         start_logging(logging.ERROR if options.quiet else logging.DEBUG if options.verbose else logging.INFO)
-        return _function(command)(options) or 0
+        return _load_function(command)(options) or 0
 
 
-def _remedy_for(package: str) -> str:
+def _describe_installation(package: str) -> str:
     """Say how a missing package is installed: with the extra of reprise that it belongs to, if any."""
     try:
         requirements = requires("reprise") or ()
@@ -159,7 +163,7 @@ def _remedy_for(package: str) -> str:
 
 
 @contextlib.contextmanager
-def _tracebacks() -> Iterator[None]:
+def _show_tracebacks() -> Iterator[None]:
     """Print the traceback of an error that ends a command in one line, and of the errors that led to it."""
     try:
         yield

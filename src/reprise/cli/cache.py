@@ -22,19 +22,19 @@ def cache_command(options: argparse.Namespace) -> None:
         raise UserError(
             f"{options.folder}: holds no DVC objects (files/md5); name DVC's cache or the folder of a remote"
         )
-    names = locked_outputs(_LOCK)
+    names = read_locked_outputs(_LOCK)
     paths = sorted(p for p in objects.glob("??/*") if p.is_file())
     damaged = [path for path in paths if file_digest(path, "md5") != path.parent.name + path.name.removesuffix(".dir")]
     print(f"{objects}: {len(paths)} objects, {len(damaged)} damaged")
     if damaged:
-        what = ", ".join(
+        descriptions = ", ".join(
             f"{path} ({names.get(path.parent.name + path.name, 'no output of today')})" for path in damaged
         )
         remedy = "remove it and that file, then `dvc pull` or `dvc repro`"
-        raise Failed(f"damaged, its bytes are not those of its name: {what}; {remedy}")
+        raise Failed(f"damaged, its bytes are not those of its name: {descriptions}; {remedy}")
 
 
-def locked_outputs(lock: Path) -> dict[str, str]:
+def read_locked_outputs(lock: Path) -> dict[str, str]:
     """Return the path of every output in dvc.lock by its MD5.
 
     Raises:

@@ -14,15 +14,15 @@ from reprise.records.resolved import TIERS, Keep
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 
 
-def argument(*names: str, **how: Any) -> Argument:
+def make_argument(*names: str, **keywords: Any) -> Argument:
     """Return what `argparse.ArgumentParser.add_argument` takes."""
-    return names, how
+    return names, keywords
 
 
-def within(kind: type[int] | type[float], low: float, high: float = math.inf) -> Callable[[str], float]:
+def make_number_type(kind: type[int] | type[float], low: float, high: float = math.inf) -> Callable[[str], float]:
     """Make argparse's type of a number from `low` to `high`; of a float both are left out."""
 
-    def number(text: str) -> float:
+    def parse_number(text: str) -> float:
         value = kind(text)
         if not (low <= value <= high if kind is int else low < value < high):
             bounds = (
@@ -31,11 +31,11 @@ def within(kind: type[int] | type[float], low: float, high: float = math.inf) ->
             raise argparse.ArgumentTypeError(f"{text}: give a number {bounds}")
         return value
 
-    return number
+    return parse_number
 
 
 # No experiment has so many replicas, and no machine so many cores.
-_REPLICA, _THREADS = within(int, 0, 9_999), within(int, 1, 1024)
+_REPLICA, _THREADS = make_number_type(int, 0, 9_999), make_number_type(int, 1, 1024)
 
 # In `reprise.cli` the module that has the function "<command>_command", whose docstring is the help; what it does.
 COMMANDS = {
@@ -82,138 +82,153 @@ EXAMPLES = {
     "schemas": "",
 }
 
-TIER = argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
-WEIGHTS = argument(
+TIER = make_argument("--tier", choices=TIERS, help="default: the tier of config/config.yaml")
+WEIGHTS = make_argument(
     "--weights", choices=get_args(Keep), help="which replicas keep their weights; default: as configured"
 )
-DEVICE = argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
-KEPT = (
-    argument("--replica", type=_REPLICA, default=0, help="default: 0"),
-    argument("--weights", type=Path, metavar="FILE", help="default: where training leaves them"),
-    argument("--corpus", type=Path, help="default: where the pipeline puts it"),
+DEVICE = make_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
+WEIGHTS_ARGUMENTS = (
+    make_argument("--replica", type=_REPLICA, default=0, help="default: 0"),
+    make_argument("--weights", type=Path, metavar="FILE", help="default: where training leaves them"),
+    make_argument("--corpus", type=Path, help="default: where the pipeline puts it"),
 )
 """What commands take that read kept weights."""
 
 ARGUMENTS: dict[str, list[Argument]] = {
     "snakefile": [],
-    "new": [argument("folder", type=Path, help="the folder, whose name the paper and its package take")],
+    "new": [make_argument("folder", type=Path, help="the folder, whose name the paper and its package take")],
     "fetch": [
-        argument("name", nargs="*", help="<dataset>, <paper> or <paper>/<experiment>; default: all of the tier"),
-        argument("--file", action="append", help="only this raw file (may be given again)"),
+        make_argument("name", nargs="*", help="<dataset>, <paper> or <paper>/<experiment>; default: all of the tier"),
+        make_argument("--file", action="append", help="only this raw file (may be given again)"),
         TIER,
     ],
     "prepare": [
-        argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
-        argument("--output", type=output_file("--output", "corpus.npz"), help="default: where the pipeline puts it"),
+        make_argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
+        make_argument(
+            "--output", type=output_file("--output", "corpus.npz"), help="default: where the pipeline puts it"
+        ),
         TIER,
     ],
     "resolve": [TIER],
     "train": [
-        argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
-        argument("--replica", type=_REPLICA, required=True, help="which replica, from 0"),
+        make_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
+        make_argument("--replica", type=_REPLICA, required=True, help="which replica, from 0"),
         TIER,
-        argument("--config", type=Path, help="a resolved configuration; default: worked out from config/"),
-        argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline"),
-        argument("--corpus", type=Path, help="default: where the pipeline puts it"),
-        argument(
+        make_argument("--config", type=Path, help="a resolved configuration; default: worked out from config/"),
+        make_argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline"),
+        make_argument("--corpus", type=Path, help="default: where the pipeline puts it"),
+        make_argument(
             "--output",
             type=partial(named_file, "--output", example="record.json"),
             help="the run record; default: where the pipeline puts it",
         ),
-        argument("--engine", help="auto, reference or another engine of the model; default: the configured one"),
+        make_argument("--engine", help="auto, reference or another engine of the model; default: the configured one"),
         DEVICE,
         WEIGHTS,
-        argument("--threads", type=_THREADS, default=1, help="CPU threads (default 1: a job a core is faster)"),
-        argument("--trained", type=Path, metavar="FOLDER", help="move the record that `run --output FOLDER` left"),
-        argument("--wait", action="store_true", help="wait for another process that trains this replica"),
+        make_argument("--threads", type=_THREADS, default=1, help="CPU threads (default 1: a job a core is faster)"),
+        make_argument("--trained", type=Path, metavar="FOLDER", help="move the record that `run --output FOLDER` left"),
+        make_argument("--wait", action="store_true", help="wait for another process that trains this replica"),
     ],
     "run": [
-        argument("--tier", choices=TIERS, required=True),
-        argument("--minutes", type=within(float, 0), help="default: until all is done"),
-        argument(
-            "--at-once", type=within(int, 1), default=1, help="jobs that train at the same time, for a GPU (default: 1)"
+        make_argument("--tier", choices=TIERS, required=True),
+        make_argument("--minutes", type=make_number_type(float, 0), help="default: until all is done"),
+        make_argument(
+            "--at-once",
+            type=make_number_type(int, 1),
+            default=1,
+            help="jobs that train at the same time, for a GPU (default: 1)",
         ),
-        argument("--paper", nargs="+", default=[], help="only experiments of these papers"),
-        argument("--experiment", nargs="+", default=[], help="only these experiments"),
-        argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora"),
-        argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/"),
-        argument("--checkpoints", type=Path, default=Path(), help="the folder that gets checkpoints/"),
+        make_argument("--paper", nargs="+", default=[], help="only experiments of these papers"),
+        make_argument("--experiment", nargs="+", default=[], help="only these experiments"),
+        make_argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora"),
+        make_argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/"),
+        make_argument("--checkpoints", type=Path, default=Path(), help="the folder that gets checkpoints/"),
         DEVICE,
         WEIGHTS,
-        argument(
+        make_argument(
             "--resolved", action="store_true", help="take results/<tier>/config/ as it is and do not read config/"
         ),
     ],
     "collect": [TIER],
     "verify": [
-        argument("--check", action="store_true", help="compare with the files that are there, write nothing"),
+        make_argument("--check", action="store_true", help="compare with the files that are there, write nothing"),
         TIER,
     ],
     "readings": [
-        argument("paper", help="for example rrntn"),
+        make_argument("paper", help="for example rrntn"),
         TIER,
     ],
     "render": [
-        argument("name", nargs="*", help="figures and tables, for example palindromes-figure-1"),
-        argument("--report", action="store_true", help="results/report.html, from the displays that are there"),
-        argument("--readme", action="store_true", help="write README's results and its forest plot"),
+        make_argument("name", nargs="*", help="figures and tables, for example palindromes-figure-1"),
+        make_argument("--report", action="store_true", help="results/report.html, from the displays that are there"),
+        make_argument("--readme", action="store_true", help="write README's results and its forest plot"),
         TIER,
     ],
     "list": [
-        argument("paper", nargs="*", help="list the experiments and claims of these papers; default: all papers"),
-        argument("--json", action="store_true", help="print everything as JSON"),
+        make_argument("paper", nargs="*", help="list the experiments and claims of these papers; default: all papers"),
+        make_argument("--json", action="store_true", help="print everything as JSON"),
         TIER,
     ],
     "show": [
-        argument("name", help="<paper>/<experiment> or <paper>/<claim>, as `reprise list <paper>` has them"),
-        argument("--words", action="store_true", help="for document 001: nearest words by embedding and by matrix"),
+        make_argument("name", help="<paper>/<experiment> or <paper>/<claim>, as `reprise list <paper>` has them"),
+        make_argument(
+            "--words", action="store_true", help="for document 001: nearest words by embedding and by matrix"
+        ),
         TIER,
     ],
     "diff": [
-        argument("first", type=Path, help="a run record, such as `reprise train --output again.json` leaves"),
-        argument("second", type=Path, help="the record to compare it with"),
+        make_argument("first", type=Path, help="a run record, such as `reprise train --output again.json` leaves"),
+        make_argument("second", type=Path, help="the record to compare it with"),
     ],
     "estimate": [
-        argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
-        argument("--cores", type=within(int, 1), default=os.cpu_count() or 1, help="default: those of this machine"),
+        make_argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
+        make_argument(
+            "--cores", type=make_number_type(int, 1), default=os.cpu_count() or 1, help="default: those of this machine"
+        ),
         TIER,
     ],
     "evaluate": [
-        argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
+        make_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
         TIER,
-        *KEPT,
-        argument("--text", type=Path, metavar="FILE", help="measure this text in place of the test text"),
-        argument("--device", choices=("cpu", "cuda"), default="cpu", help="where the model reads (default: cpu)"),
-        argument("--threads", type=_THREADS, default=1, help="CPU threads (default 1)"),
-        argument("--by-count", metavar="SPLIT", help="the loss of this split's words by their counts in training"),
-        argument(
+        *WEIGHTS_ARGUMENTS,
+        make_argument("--text", type=Path, metavar="FILE", help="measure this text in place of the test text"),
+        make_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where the model reads (default: cpu)"),
+        make_argument("--threads", type=_THREADS, default=1, help="CPU threads (default 1)"),
+        make_argument("--by-count", metavar="SPLIT", help="the loss of this split's words by their counts in training"),
+        make_argument(
             "--record", type=Path, metavar="FILE", help="the record of these weights; default: the one left with them"
         ),
-        argument("--save", action="store_true", help="leave an evaluation record, results/<tier>/evaluations/…"),
+        make_argument("--save", action="store_true", help="leave an evaluation record, results/<tier>/evaluations/…"),
     ],
     "sample": [
-        argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
+        make_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
         TIER,
-        *KEPT,
-        argument("--prompt", default="", help="what the text begins with"),
-        argument("--source", metavar="TEXT", help="the sentence to translate"),
-        argument(
-            "--beam", type=within(int, 1), metavar="N", help="for a translation: keep N texts open (default: 1, greedy)"
+        *WEIGHTS_ARGUMENTS,
+        make_argument("--prompt", default="", help="what the text begins with"),
+        make_argument("--source", metavar="TEXT", help="the sentence to translate"),
+        make_argument(
+            "--beam",
+            type=make_number_type(int, 1),
+            metavar="N",
+            help="for a translation: keep N texts open (default: 1, greedy)",
         ),
-        argument(
+        make_argument(
             "--temperature",
-            type=within(float, 0),
+            type=make_number_type(float, 0),
             default=1.0,
             help="below 1 draws likely words more often (default 1)",
         ),
-        argument("--top-k", type=within(int, 1), metavar="K", help="draw among the K likeliest alone"),
-        argument("--seed", type=int, default=0, help="another seed draws another text (default 0)"),
-        argument(
-            "--length", type=within(int, 1, 100_000), default=100, help="words or characters to write (default 100)"
+        make_argument("--top-k", type=make_number_type(int, 1), metavar="K", help="draw among the K likeliest alone"),
+        make_argument("--seed", type=int, default=0, help="another seed draws another text (default 0)"),
+        make_argument(
+            "--length",
+            type=make_number_type(int, 1, 100_000),
+            default=100,
+            help="words or characters to write (default 100)",
         ),
     ],
     "cache": [
-        argument(
+        make_argument(
             "folder",
             nargs="?",
             type=Path,
@@ -222,6 +237,6 @@ ARGUMENTS: dict[str, list[Argument]] = {
         ),
     ],
     "schemas": [
-        argument("--folder", type=Path, default=Path("workflow/schemas"), help="default: %(default)s"),
+        make_argument("--folder", type=Path, default=Path("workflow/schemas"), help="default: %(default)s"),
     ],
 }

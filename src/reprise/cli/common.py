@@ -26,7 +26,7 @@ _WIDTH = 200
 """Characters of a line where no terminal says how many it has."""
 
 
-def project_and_experiments(tier: str | None) -> tuple[Project, list[Resolved]]:
+def load_tier(tier: str | None) -> tuple[Project, list[Resolved]]:
     """Load the clone of the current folder and the experiments of a tier."""
     project = load_project(".", {"tier": tier} if tier else None)
     return project, resolve_tier(project)
@@ -34,14 +34,14 @@ def project_and_experiments(tier: str | None) -> tuple[Project, list[Resolved]]:
 
 def find_experiment(tier: str | None, name: str) -> tuple[Project, Resolved]:
     """Load the clone of the current folder and the experiment or variant called "<paper>/<experiment>" of a tier."""
-    project, experiments = project_and_experiments(tier)
+    project, experiments = load_tier(tier)
     by_id = {e.id: e for e in experiments}
     if name in by_id:
         return project, by_id[name]
-    raise not_in_tier(project.config.tier, "experiment", name, by_id)
+    raise make_tier_error(project.config.tier, "experiment", name, by_id)
 
 
-def named_experiments(project: Project, experiments: Sequence[Resolved], names: Sequence[str]) -> list[Resolved]:
+def select_experiments(project: Project, experiments: Sequence[Resolved], names: Sequence[str]) -> list[Resolved]:
     """List the tier's experiments that names of papers and of experiments stand for; all where nothing is named.
 
     Raises:
@@ -50,13 +50,13 @@ def named_experiments(project: Project, experiments: Sequence[Resolved], names: 
     known_names = {name for e in experiments for name in (e.id, e.paper)}
     for name in names:
         if name not in known_names:
-            raise not_in_tier(project.config.tier, "paper or experiment", name, known_names)
+            raise make_tier_error(project.config.tier, "paper or experiment", name, known_names)
     return [e for e in experiments if not names or {e.id, e.paper} & set(names)]
 
 
-def not_in_tier(tier: str, kind: str, name: str, names: Iterable[str]) -> UserError:
+def make_tier_error(tier: str, kind: str, name: str, names: Iterable[str]) -> UserError:
     """Make the error for a `kind` that is not in a tier, where it may be in another; `names` are those that are."""
-    others = [t for t in TIERS if t != tier and any(name in (e.id, e.paper) for e in project_and_experiments(t)[1])]
+    others = [t for t in TIERS if t != tier and any(name in (e.id, e.paper) for e in load_tier(t)[1])]
     if others:
         return UserError(f"'{name}' is not in the tier {tier}; write {' or '.join(f'--tier {t}' for t in others)}")
     return UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, names)}")
@@ -68,7 +68,7 @@ def require_paper(project: Project, name: str) -> None:
         raise UserError(f"no paper '{name}' in {CONFIG}; {known(name, project.papers)}")
 
 
-def console() -> Console:
+def make_console() -> Console:
     """Make what prints to stdout as it is now; colours and the width of the screen on a terminal alone.
 
     Whatever it prints, words of files too, steers no terminal.
@@ -82,56 +82,56 @@ def console() -> Console:
     return PrintableConsole(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
 
 
-def table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None, ids: int = 1) -> Table:
-    """Make a table without lines, for `console()`; the first `ids` columns hold identifiers and never break."""
+def make_table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None, ids: int = 1) -> Table:
+    """Make a table without lines, for `make_console()`; the first `ids` columns hold identifiers and never break."""
     from rich.table import Table
 
-    made = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     texts = [tuple(row) for row in rows]
-    for place, column in enumerate(columns):
-        if place < ids:
-            width = max((len(row[place]) for row in texts), default=0)
-            made.add_column(column, no_wrap=True, min_width=max(width, len(column)))
+    for position, column in enumerate(columns):
+        if position < ids:
+            width = max((len(row[position]) for row in texts), default=0)
+            table.add_column(column, no_wrap=True, min_width=max(width, len(column)))
         else:
-            made.add_column(column, overflow="fold")
+            table.add_column(column, overflow="fold")
     for row in texts:
-        made.add_row(*row)
-    return made
+        table.add_row(*row)
+    return table
 
 
-def trained(experiment: Resolved, root: Path) -> list[str]:
+def list_existing_records(experiment: Resolved, root: Path) -> list[str]:
     """List the records that exist of an experiment's replicas, relative to `root`; none is read."""
     return [path for path in experiment.list_record_paths() if entry_exists(root / path)]
 
 
-def runs_elsewhere(root: Path, tier: str, name: str = "") -> str:
+def describe_other_tiers(root: Path, tier: str, name: str = "") -> str:
     """Name the other tiers that have run records, of a paper or an experiment if one is named; "" without any."""
     others = [t for t in TIERS if t != tier and any((root / "results" / t / "runs" / name).glob("**/*.json"))]
     return f"other tiers with runs: {', '.join(f'--tier {t}' for t in others)}" if others else ""
 
 
-def numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str]]:
+def index_numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str]]:
     """(value, unit) by metric and split of a record, with those that follow from it: perplexities, BLEU."""
     return {(row["metric"], row["split"]): (row["value"], row["unit"]) for row in numbers_of(record)}
 
 
-OF_LOGARITHM = " (log)"
+LOG_SUFFIX = " (log)"
 """Stands after the SD of a logarithm."""
 
 
-def spread(values: Sequence[float], log: bool = False) -> tuple[float, float | None]:
+def summarise_values(values: Sequence[float], log: bool = False) -> tuple[float, float | None]:
     """Return mean and SD over replicas; None for the SD of one, or where one is infinite.
 
     Args:
         values: A number a replica.
         log: Whether both are of logarithms: a geometric mean, and the SD of the logarithm.
     """
-    finite = len(values) > 1 and all(map(math.isfinite, values))
+    has_sd = len(values) > 1 and all(map(math.isfinite, values))
     centre = geometric_mean(values) if log else mean(values)
-    return centre, stdev(map(math.log, values) if log else values) if finite else None
+    return centre, stdev(map(math.log, values) if log else values) if has_sd else None
 
 
-def shown(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number in six significant digits, whole where it is whole, or that it is infinite."""
     if math.isinf(value):
         return INFINITE

@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from reprise.cli.common import console, named_experiments, project_and_experiments, table
+from reprise.cli.common import load_tier, make_console, make_table, select_experiments
 from reprise.config.resolve import resolve_other_tiers
-from reprise.estimate.estimates import estimates, hours, summary
+from reprise.estimate.estimates import estimate_times, format_duration, summarise_estimates
 
 
 def estimate_command(options: argparse.Namespace) -> None:
@@ -15,18 +15,21 @@ def estimate_command(options: argparse.Namespace) -> None:
     without any is estimated by its experiment. Without these, replicas of another tier count, by their time for an
     epoch or a step.
     """
-    project, experiments = project_and_experiments(options.tier)
-    chosen = named_experiments(project, experiments, options.name)
-    estimated = estimates(chosen, Path(), among=experiments, tiers=resolve_other_tiers(project))
+    project, experiments = load_tier(options.tier)
+    chosen = select_experiments(project, experiments, options.name)
+    estimates = estimate_times(chosen, Path(), among=experiments, tiers=resolve_other_tiers(project))
     rows = []
-    for one in (e for e in estimated if e.missing):
-        times = ("-" if seconds is None else hours(seconds) for seconds in (one.seconds, one.total))
-        rows.append((one.experiment.id, f"{one.missing} of {one.wanted}", *times, one.source))
-    out = console()
+    for estimate in (e for e in estimates if e.missing):
+        times = (
+            "-" if seconds is None else format_duration(seconds)
+            for seconds in (estimate.seconds, estimate.total_seconds)
+        )
+        rows.append((estimate.experiment.id, f"{estimate.missing} of {estimate.replicas}", *times, estimate.source))
+    out = make_console()
     if rows:
-        out.print(table(("experiment", "missing", "each", "all", "from"), rows))
+        out.print(make_table(("experiment", "missing", "each", "all", "from"), rows))
     groups = {
-        name: [e for e in estimated if e.experiment.paper == name] for name in dict.fromkeys(e.paper for e in chosen)
+        name: [e for e in estimates if e.experiment.paper == name] for name in dict.fromkeys(e.paper for e in chosen)
     }
-    for title, some in {**groups, "all": estimated}.items():
-        out.print(f"{title}: {summary(some, options.cores)}", soft_wrap=True)
+    for title, group in {**groups, "all": estimates}.items():
+        out.print(f"{title}: {summarise_estimates(group, options.cores)}", soft_wrap=True)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.cli.common import console, find_experiment, numbers, shown, table
+from reprise.cli.common import find_experiment, format_number, index_numbers, make_console, make_table
 from reprise.config.project import Project
 from reprise.data.corpus import Corpus
 from reprise.data.own_text import OWN_TESTS, put_own_test
@@ -24,12 +24,12 @@ from reprise.records.resolved import Resolved
 
 Words = tuple[Any, ...]
 """Words read last, words predicted and their losses, tensors (n,); torch is imported where it is needed."""
-RELATIVE = 1e-5
+RELATIVE_TOLERANCE = 1e-5
 """What float32 sums in another order differ by, relatively; of a share, one item besides."""
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedReplica:
     """A replica's training with kept weights in it: which epoch or step they are of, and their SHA-256."""
 
     training: Any
@@ -38,7 +38,7 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """What the readable model measured: an outcome, losses by counts of words, and how the measurement went."""
 
     outcome: Outcome
@@ -48,7 +48,7 @@ class Measured:
     @property
     def values(self) -> dict[tuple[str, str], float]:
         """Every number by metric and split, those that follow from others too."""
-        return {key: value for key, (value, _) in numbers(as_record(self.outcome)).items()}
+        return {key: value for key, (value, _) in index_numbers(make_record_content(self.outcome)).items()}
 
 
 def evaluate_command(options: argparse.Namespace) -> None:
@@ -67,14 +67,14 @@ def evaluate_command(options: argparse.Namespace) -> None:
         _refuse_to_save(options, saved)
     from reprise.training.loop import torch_settings
 
-    out = console()
+    out = make_console()
     with TemporaryDirectory() as folder, torch_settings(options.threads):
-        corpus = corpus_file(project, experiment, options.corpus)
+        corpus = find_corpus(project, experiment, options.corpus)
         if options.text:
-            corpus = with_own_test(corpus, options.text, Path(folder) / "own.npz", out.print)
+            corpus = write_own_test_corpus(corpus, options.text, Path(folder) / "own.npz", out.print)
         trained = load_trained(project, experiment, options.replica, options.weights, corpus)
         if options.by_count:
-            _show_by_count(trained.training, corpus, options.by_count)
+            _show_losses_by_count(trained.training, corpus, options.by_count)
             return
         measured = _measure(trained.training, corpus, options.device, by_count=options.save)
     at = ", ".join(f"{unit} {count}" for unit, count in trained.reported_at.items())
@@ -84,7 +84,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
         _show_values({key: value for key, value in measured.values.items() if key[1] in OWN_TESTS})
         return
     weights = find_weights(project, experiment, options.replica, options.weights)
-    path = options.record or record_of_weights(project, experiment, options.replica, weights)
+    path = options.record or find_record(project, experiment, options.replica, weights)
     # What is named has to be there.
     record = read_record(path, experiment, options.replica) if options.record or entry_exists(path) else None
     if record is None:
@@ -119,51 +119,55 @@ def _refuse_to_save(options: argparse.Namespace, path: Path) -> None:
     require_place(path, f"--save: {path}")
 
 
-def _measure(training: Any, corpus: Path | None, device: str, by_count: bool) -> Measured:
+def _measure(training: Any, corpus: Path | None, device: str, by_count: bool) -> Measurement:
     """Read every text once, on a device; `by_count`: with the losses of test texts by counts of words."""
     if device == "cuda":
         training.read_on_gpu()
-    heard: dict[str, list[Words]] = {}
+    batches_by_split: dict[str, list[Words]] = {}
     if by_count:
-        heard = {split: [] for split in PROTOCOLS[training.protocol].losses_by_count}
-        training.hear = {split: lambda *words, to=batches: to.append(words) for split, batches in heard.items()}
-    began = time.perf_counter()
-    with console().status("measuring") as status:
+        batches_by_split = {split: [] for split in PROTOCOLS[training.protocol].losses_by_count}
+        training.hear = {
+            split: lambda *words, to=batches: to.append(words) for split, batches in batches_by_split.items()
+        }
+    start = time.perf_counter()
+    with make_console().status("measuring") as status:
         outcome = training.measure(status.update)
-    run = _how_it_went(training, device, time.perf_counter() - began)
+    run = _describe_run(training, device, time.perf_counter() - start)
     losses = [
         {"split": split, "side": side, "least": least, "n": n, "value": loss}
-        for split, batches in heard.items()
-        for (side, least), (n, loss) in _by_count(batches, corpus).items()
+        for split, batches in batches_by_split.items()
+        for (side, least), (n, loss) in _average_by_count(batches, corpus).items()
     ]
-    return Measured(outcome, losses, run)
+    return Measurement(outcome, losses, run)
 
 
 def _show_values(values: Mapping[tuple[str, str], float]) -> None:
-    rows = [(*key, shown(value)) for key, value in values.items()]
-    console().print(table(("metric", "split", "measured"), rows))
+    rows = [(*key, format_number(value)) for key, value in values.items()]
+    make_console().print(make_table(("metric", "split", "measured"), rows))
 
 
-def _describe_weights(path: Path, trained: Trained) -> dict[str, Any]:
+def _describe_weights(path: Path, trained: TrainedReplica) -> dict[str, Any]:
     """Return what an evaluation record says of the weights."""
     mib = round(path.stat().st_size / 2**20, 3)
     return {"sha256": trained.digest, "mib": mib, "at": trained.reported_at}
 
 
-def _compare(record: RunRecord, measured: Measured, digest: str) -> None:
+def _compare(record: RunRecord, measured: Measurement, digest: str) -> None:
     """Show the numbers beside the record's. Raises `Failed` where one differs beyond rounding."""
-    out, rows = console(), list(compared(record, measured))
-    out.print(table(("metric", "split", "record", "measured", "difference", ""), rows))
-    if named := record["run"].get("weights_sha256"):
-        out.print(f"weights: {'those that the record names' if named == digest else 'others than the record names'}")
-    beyond = [row for row in rows if row[-1]]
-    if beyond:
+    out, rows = make_console(), list(compare_numbers(record, measured))
+    out.print(make_table(("metric", "split", "record", "measured", "difference", ""), rows))
+    if recorded_digest := record["run"].get("weights_sha256"):
+        out.print(
+            f"weights: {'those that the record names' if recorded_digest == digest else 'others than the record names'}"
+        )
+    differing = [row for row in rows if row[-1]]
+    if differing:
         experiment = f"{record['paper']}/{record['experiment']}"
-        raise Failed(f"{experiment}: {len(beyond)} of {len(rows)} numbers differ from the record beyond rounding")
+        raise Failed(f"{experiment}: {len(differing)} of {len(rows)} numbers differ from the record beyond rounding")
     out.print(f"{len(rows)} numbers, none differs beyond rounding in float32")
 
 
-def _how_it_went(training: Any, device: str, seconds: float) -> dict[str, Any]:
+def _describe_run(training: Any, device: str, seconds: float) -> dict[str, Any]:
     """Say how a measurement went, as a run record says it of a training."""
     import torch
 
@@ -174,7 +178,7 @@ def _how_it_went(training: Any, device: str, seconds: float) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if key != "resumed"}
 
 
-def _by_count(batches: Iterable[Words], corpus: Path | None) -> dict[tuple[str, int], tuple[int, float]]:
+def _average_by_count(batches: Iterable[Words], corpus: Path | None) -> dict[tuple[str, int], tuple[int, float]]:
     """Average the losses of a text's words by how often they, or the words read before them, stand in training."""
     import numpy as np
 
@@ -185,37 +189,47 @@ def _by_count(batches: Iterable[Words], corpus: Path | None) -> dict[tuple[str, 
     return losses_by_count(batches, counts)
 
 
-def _show_by_count(training: Any, corpus: Path | None, split: str) -> None:
+def _show_losses_by_count(training: Any, corpus: Path | None, split: str) -> None:
     """Show the losses of a split's words by their counts in training."""
     batches: list[Words] = []
     training.read_words(split, lambda *words: batches.append(words))
-    means = _by_count(batches, corpus)
+    means = _average_by_count(batches, corpus)
     bands = {BAND_STARTS[numbers[0]]: name for name, numbers in BANDS.items() if len(numbers) == 1}
-    rows = [(side, bands[least], str(n), shown(loss)) for (side, least), (n, loss) in means.items()]
-    console().print(table(("word", "count in training", "words", "nats per word"), rows))
+    rows = [(side, bands[least], str(n), format_number(loss)) for (side, least), (n, loss) in means.items()]
+    make_console().print(make_table(("word", "count in training", "words", "nats per word"), rows))
 
 
-def as_record(outcome: Outcome) -> dict[str, Any]:
+def make_record_content(outcome: Outcome) -> dict[str, Any]:
     """Return what is measured, by the names of a record's keys."""
     return {**vars(outcome), "status": "finished"}
 
 
-def compared(record: RunRecord, measured: Measured) -> Iterator[tuple[str, str, str, str, str, str]]:
+def compare_numbers(record: RunRecord, measured: Measurement) -> Iterator[tuple[str, str, str, str, str, str]]:
     """Yield a row a number that was measured: record, measured, difference, and "beyond rounding" where it is."""
     items = {(m["metric"], m["split"]): m["n"] for m in measured.outcome.metrics if m["unit"] == "share"}
     values = measured.values
-    for key, (value, _) in numbers(record).items():
+    for key, (value, _) in index_numbers(record).items():
         if key not in values:
             continue
         difference = values[key] - value
-        allowed = RELATIVE * abs(value) + 1 / items[key] if items.get(key) else RELATIVE * max(abs(value), RELATIVE)
-        within = abs(difference) <= allowed or math.isclose(values[key], value, rel_tol=RELATIVE)
-        yield *key, shown(value), shown(values[key]), f"{difference:+.2g}", "" if within else "beyond rounding"
+        tolerance = (
+            RELATIVE_TOLERANCE * abs(value) + 1 / items[key]
+            if items.get(key)
+            else RELATIVE_TOLERANCE * max(abs(value), RELATIVE_TOLERANCE)
+        )
+        is_within = abs(difference) <= tolerance or math.isclose(values[key], value, rel_tol=RELATIVE_TOLERANCE)
+        yield (
+            *key,
+            format_number(value),
+            format_number(values[key]),
+            f"{difference:+.2g}",
+            "" if is_within else "beyond rounding",
+        )
 
 
 def load_trained(
     project: Project, experiment: Resolved, replica: int, weights: Path | None, corpus: Path | None
-) -> Trained:
+) -> TrainedReplica:
     """Make the training of a replica, with the readable model and kept weights in it.
 
     Args:
@@ -237,7 +251,7 @@ def load_trained(
     reported_at, digest = load_weights(path, experiment, replica, training.model, training.vocabulary_sha256)
     training.take_parameters(training.model.state_dict())
     training.model.eval()
-    return Trained(training, reported_at, digest)
+    return TrainedReplica(training, reported_at, digest)
 
 
 def find_weights(project: Project, experiment: Resolved, replica: int, stated: Path | None) -> Path:
@@ -245,13 +259,13 @@ def find_weights(project: Project, experiment: Resolved, replica: int, stated: P
     return stated or project.root / experiment.get_weights_path(replica)
 
 
-def record_of_weights(project: Project, experiment: Resolved, replica: int, weights: Path) -> Path:
+def find_record(project: Project, experiment: Resolved, replica: int, weights: Path) -> Path:
     """Say where the record is that was left with these weights; where none is, that of the clone's own replica."""
-    left = experiment.find_record(replica, weights)
-    return left if entry_exists(left) else project.root / experiment.get_record_path(replica)
+    path = experiment.find_record(replica, weights)
+    return path if entry_exists(path) else project.root / experiment.get_record_path(replica)
 
 
-def corpus_file(project: Project, experiment: Resolved, stated: Path | None) -> Path | None:
+def find_corpus(project: Project, experiment: Resolved, stated: Path | None) -> Path | None:
     """Find the prepared corpus of an experiment, which is made where it is missing and its raw files are there."""
     if experiment.corpus is None:
         return None
@@ -267,11 +281,11 @@ def corpus_file(project: Project, experiment: Resolved, stated: Path | None) -> 
     return path
 
 
-def with_own_test(corpus: Path | None, text: Path, path: Path, say: Any) -> Path:
+def write_own_test_corpus(corpus: Path | None, text: Path, path: Path, say: Any) -> Path:
     """Write to `path` a corpus whose test text is that of a file; `say` takes a line on how it was read."""
     if corpus is None:
         raise UserError(f"--text {text}: this model reads no text; leave --text away")
-    made, line = put_own_test(Corpus.load(corpus), text)
+    own_corpus, line = put_own_test(Corpus.load(corpus), text)
     say(line)
-    made.save(path)
+    own_corpus.save(path)
     return path

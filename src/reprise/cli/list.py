@@ -7,7 +7,14 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reprise.cli.common import console, project_and_experiments, require_paper, runs_elsewhere, table, trained
+from reprise.cli.common import (
+    describe_other_tiers,
+    list_existing_records,
+    load_tier,
+    make_console,
+    make_table,
+    require_paper,
+)
 from reprise.config.project import Project
 from reprise.evidence.decisions import read_claims
 from reprise.records.resolved import FULL, Resolved
@@ -18,32 +25,34 @@ if TYPE_CHECKING:
 
 def list_command(options: argparse.Namespace) -> None:
     """List the papers of a tier, or the experiments and claims of some: what is trained, and what was found."""
-    project, experiments = project_and_experiments(options.tier)
+    project, experiments = load_tier(options.tier)
     for name in options.paper:
         require_paper(project, name)
     tier, chosen = project.config.tier, options.paper or list(project.papers)
-    answers = _answers(project, options.tier)
-    papers = [_paper(project, name, [e for e in experiments if e.paper == name], answers[name]) for name in chosen]
+    answers = _find_answers(project, options.tier)
+    papers = [
+        _describe_paper(project, name, [e for e in experiments if e.paper == name], answers[name]) for name in chosen
+    ]
     if options.json:
         print(json.dumps({"tier": tier, "papers": papers}, indent=1, ensure_ascii=False))
         return
-    out = console()
+    out = make_console()
     if not options.paper:
         columns = ("paper", "document", "trained", "agree / disagree / undecided", "no answer")
-        rows = (_summary(paper, answers[paper["paper"]]) for paper in papers)
-        out.print(table(columns, rows, "claims about trained models, at the fullest tier that judged them"))
+        rows = (_make_summary_row(paper, answers[paper["paper"]]) for paper in papers)
+        out.print(make_table(columns, rows, "claims about trained models, at the fullest tier that judged them"))
     for paper in papers if options.paper else ():
         of = [(e["id"], e["title"], f"{len(e['records'])} of {e['replicas']}") for e in paper["experiments"]]
         claims = [(claim["id"], claim["tested"], claim["answer"]) for claim in paper["claims"]]
         if of:
-            out.print(table(("experiment", "title", "trained"), of, f"{paper['paper']}: {paper['name']}"), "")
+            out.print(make_table(("experiment", "title", "trained"), of, f"{paper['paper']}: {paper['name']}"), "")
         if claims:
-            out.print(table(("claim", "what we compare", "answer"), claims), "")
-    hints = filter(None, (runs_elsewhere(project.root, tier, name) for name in options.paper or [""]))
+            out.print(make_table(("claim", "what we compare", "answer"), claims), "")
+    hints = filter(None, (describe_other_tiers(project.root, tier, name) for name in options.paper or [""]))
     out.print(f"this is the tier {tier}", *dict.fromkeys(hints), sep="; ")
 
 
-def _answers(project: Project, tier: str | None) -> dict[str, list[Answer]]:
+def _find_answers(project: Project, tier: str | None) -> dict[str, list[Answer]]:
     """Answer every claim by paper, at a tier, or at the fullest tier that judged it, as the page does."""
     from reprise.report.parts.answers import select_answer
 
@@ -58,7 +67,9 @@ def _answers(project: Project, tier: str | None) -> dict[str, list[Answer]]:
     }
 
 
-def _paper(project: Project, name: str, experiments: Sequence[Resolved], answers: Sequence[Answer]) -> dict[str, Any]:
+def _describe_paper(
+    project: Project, name: str, experiments: Sequence[Resolved], answers: Sequence[Answer]
+) -> dict[str, Any]:
     paper = project.papers[name]
     return {
         "paper": name,
@@ -71,31 +82,31 @@ def _paper(project: Project, name: str, experiments: Sequence[Resolved], answers
                 "title": e.title,
                 "config_hash": e.config_hash,
                 "replicas": e.replicas,
-                "records": trained(e, project.root),
+                "records": list_existing_records(e, project.root),
             }
             for e in experiments
         ],
         "claims": [
-            {"id": answer.link, "tested": paper.claims[answer.claim].tested, "answer": _words(answer)}
+            {"id": answer.link, "tested": paper.claims[answer.claim].tested, "answer": _format_answer(answer)}
             for answer in answers
         ],
     }
 
 
-def _words(answer: Answer) -> str:
+def _format_answer(answer: Answer) -> str:
     cells = answer.cells
     return ", ".join(filter(None, (cells.answer, cells.size)))
 
 
-def _summary(paper: dict[str, Any], answers: Sequence[Answer]) -> tuple[str, ...]:
+def _make_summary_row(paper: dict[str, Any], answers: Sequence[Answer]) -> tuple[str, ...]:
     from reprise.report.parts.answers import DECIDED_ANSWERS, count_answers
 
-    done = sum(len(e["records"]) >= e["replicas"] for e in paper["experiments"])
-    count = count_answers(answer for answer in answers if answer.is_trained)
+    complete = sum(len(e["records"]) >= e["replicas"] for e in paper["experiments"])
+    counts = count_answers(answer for answer in answers if answer.is_trained)
     return (
         paper["paper"],
         f"{paper['document']} {paper['name']}",
-        f"{done} of {len(paper['experiments'])}",
-        " / ".join(str(count[name]) for name in DECIDED_ANSWERS),
-        str(count.total() - sum(count[name] for name in DECIDED_ANSWERS)),
+        f"{complete} of {len(paper['experiments'])}",
+        " / ".join(str(counts[name]) for name in DECIDED_ANSWERS),
+        str(counts.total() - sum(counts[name] for name in DECIDED_ANSWERS)),
     )

@@ -39,7 +39,7 @@ def run_command(options: argparse.Namespace) -> int:
     prepare_environment()
     if options.device == "cuda" and not visible_gpus():
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
-    experiments = chosen_experiments(options.tier, options.paper, options.experiment, options.resolved)
+    experiments = choose_experiments(options.tier, options.paper, options.experiment, options.resolved)
     if options.device != "cpu" and (visible := visible_gpus()) > 1:
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
@@ -53,12 +53,12 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], say: Lo
     from reprise.training.timebox import Runner, damaged, missing
 
     end, roots = time.monotonic() + 60 * (options.minutes or math.inf), [Path(), options.output]
-    broken = damaged(experiments, roots)
-    for line in broken:
+    damaged_records = damaged(experiments, roots)
+    for line in damaged_records:
         say(f"left out: {line}")
-    jobs = [_job(resolved, replica, options) for resolved, replica in missing(experiments, roots)]
-    left_out = _without_corpus(jobs, say)
-    left_out += _without_place([job for job in jobs if job not in left_out], say)
+    jobs = [_make_job(resolved, replica, options) for resolved, replica in missing(experiments, roots)]
+    left_out = _find_jobs_without_corpus(jobs, say)
+    left_out += _find_jobs_without_place([job for job in jobs if job not in left_out], say)
     # Jobs of one experiment that train in a stack are one group, at the place of the first; every other is its own.
     groups: dict[str, list[Job]] = {}
     for job in (job for job in jobs if job not in left_out):
@@ -71,7 +71,7 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], say: Lo
         "failed": len(runner.failed),
         "unfinished": len(runner.unfinished),
         "in training elsewhere": len(runner.held),
-        "left out": len(left_out) + len(broken),
+        "left out": len(left_out) + len(damaged_records),
     }
     summary = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all done"
     say(summary)
@@ -80,7 +80,7 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], say: Lo
     return EXIT_INTERRUPTED if counts["unfinished"] or counts["in training elsewhere"] else 0
 
 
-def _job(resolved: Resolved, replica: int, options: argparse.Namespace) -> Job:
+def _make_job(resolved: Resolved, replica: int, options: argparse.Namespace) -> Job:
     from reprise.training.loop import Job
 
     corpus = options.corpora / Path(resolved.corpus).name if resolved.corpus else None
@@ -91,7 +91,7 @@ def _job(resolved: Resolved, replica: int, options: argparse.Namespace) -> Job:
     return Job(resolved, replica, output, corpus, resolved.engine, device, root=options.checkpoints)
 
 
-def _without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
+def _find_jobs_without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
     """Jobs whose corpus is not there; says of each corpus how to get it."""
     left_out = [job for job in jobs if job.corpus is not None and not job.corpus.is_file()]
     for path, count in Counter(job.corpus for job in left_out).items():
@@ -102,19 +102,19 @@ def _without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
     return left_out
 
 
-def _without_place(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
+def _find_jobs_without_place(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
     """Jobs whose record could not be written; says why of each experiment, before hours go into it."""
-    barred = set()
+    folders = set()
     for folder, job in {job.output.parent: job for job in jobs}.items():
         try:
             require_place(job.output, str(job.output))
         except UserError as error:
             say(f"left out: {error}")
-            barred.add(folder)
-    return [job for job in jobs if job.output.parent in barred]
+            folders.add(folder)
+    return [job for job in jobs if job.output.parent in folders]
 
 
-def chosen_experiments(
+def choose_experiments(
     tier: str, papers: Collection[str] = (), wanted: Collection[str] = (), written: bool = False
 ) -> list[Resolved]:
     """List the experiments and variants of a tier in the order of the papers' files.
@@ -125,39 +125,42 @@ def chosen_experiments(
     pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there, for a wanted one of another
     paper, and for a tier of which no configured paper has experiments.
     """
-    checked = None if written else _from_config(tier)
-    experiments = resolved_files(tier) if checked is None else checked
-    asked = (("paper", papers, {e.paper for e in experiments}), ("experiment", wanted, {e.id for e in experiments}))
-    for kind, names, known_names in asked:
+    checked = None if written else _resolve_config(tier)
+    experiments = read_resolved_files(tier) if checked is None else checked
+    selections = (
+        ("paper", papers, {e.paper for e in experiments}),
+        ("experiment", wanted, {e.id for e in experiments}),
+    )
+    for kind, names, known_names in selections:
         for name in (name for name in names if name not in known_names):
             if not checked:
                 raise UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, known_names)}")
-            from reprise.cli.common import not_in_tier
+            from reprise.cli.common import make_tier_error
 
-            raise not_in_tier(tier, kind, name, known_names)
+            raise make_tier_error(tier, kind, name, known_names)
     for name in wanted:
         if papers and name.partition("/")[0] not in papers:
             raise UserError(f"--experiment {name}: is not of --paper {' '.join(papers)}; leave one of the two away")
     return [e for e in experiments if (not papers or e.paper in papers) and (not wanted or e.id in wanted)]
 
 
-def _from_config(tier: str) -> list[Resolved] | None:
+def _resolve_config(tier: str) -> list[Resolved] | None:
     """None where config/ cannot be checked."""
     if not _CONFIG.is_file():
         return None
     try:
-        from reprise.cli.common import project_and_experiments
+        from reprise.cli.common import load_tier
     except ModuleNotFoundError:
         return None
-    project, experiments = project_and_experiments(tier)
+    project, experiments = load_tier(tier)
     if not experiments:
-        others = " or ".join(f"--tier {t}" for t in TIERS if t != tier and project_and_experiments(t)[1])
+        others = " or ".join(f"--tier {t}" for t in TIERS if t != tier and load_tier(t)[1])
         what = f"no paper of {', '.join(project.papers)} has experiments in the tier {tier}"
         raise UserError(f"{_CONFIG}: {what}; {f'write {others}' if others else 'give their experiments tiers'}")
     return experiments
 
 
-def resolved_files(tier: str) -> list[Resolved]:
+def read_resolved_files(tier: str) -> list[Resolved]:
     """Read what `reprise resolve` wrote, in the order of config/ where that exists; `UserError` where nothing is."""
     folder = Path("results") / tier / "config"
     files = sorted(folder.rglob("*.json"))
@@ -169,15 +172,17 @@ def resolved_files(tier: str) -> list[Resolved]:
         raise UserError(f"{folder}: no configurations, and no {_CONFIG} either; {remedy}")
     # config/ is read without being checked. What it no longer names was left behind by an older one.
     papers = (load_yaml(_CONFIG) or {}).get("papers", []) if _CONFIG.is_file() else []
-    place: dict[str, tuple[int, int]] = {}
+    positions: dict[str, tuple[int, int]] = {}
     for number, paper in enumerate(name for name in papers if (folder / name).is_dir()):
         content = load_yaml(Path("config", "papers", f"{paper}.yaml")) or {}
-        place |= {f"{paper}/{name}": (number, i) for i, name in enumerate(content.get("experiments", {}))}
-    named = [path for path in files if not place or f"{path.parent.name}/{path.stem.partition('@')[0]}" in place]
+        positions |= {f"{paper}/{name}": (number, i) for i, name in enumerate(content.get("experiments", {}))}
+    listed_files = [
+        path for path in files if not positions or f"{path.parent.name}/{path.stem.partition('@')[0]}" in positions
+    ]
 
-    def order(e: Resolved) -> tuple[Any, ...]:
+    def get_position(e: Resolved) -> tuple[Any, ...]:
         """Variants come after all experiments of a paper."""
-        paper, experiment = place.get(f"{e.paper}/{e.base}", (0, 0))
+        paper, experiment = positions.get(f"{e.paper}/{e.base}", (0, 0))
         return paper, e.assumption is not None, experiment, e.id
 
-    return sorted(map(read_resolved, named), key=order)
+    return sorted(map(read_resolved, listed_files), key=get_position)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from reprise.cli.common import find_experiment
-from reprise.cli.evaluate import corpus_file, load_trained
+from reprise.cli.evaluate import find_corpus, load_trained
 from reprise.errors import UserError, printable
 
 
@@ -19,12 +19,12 @@ def sample_command(options: argparse.Namespace) -> None:
     from reprise.training.loop import torch_settings
 
     with torch_settings():
-        _sample(options)
+        _write_sample(options)
 
 
-def _sample(options: argparse.Namespace) -> None:
+def _write_sample(options: argparse.Namespace) -> None:
     project, experiment = find_experiment(options.tier, options.experiment)
-    corpus = corpus_file(project, experiment, options.corpus)
+    corpus = find_corpus(project, experiment, options.corpus)
     training = load_trained(project, experiment, options.replica, options.weights, corpus).training
     if translates := hasattr(training, "translate"):
         require(
@@ -32,20 +32,20 @@ def _sample(options: argparse.Namespace) -> None:
         )
         print(printable(training.translate(options.source, options.length, options.beam or 1)))
         return
-    unfit = next((option for option in ("source", "beam") if getattr(options, option) is not None), None)
-    require(unfit is None or translates, f"--{unfit}: {experiment.id} is no model of translation; use --prompt")
+    option = next((option for option in ("source", "beam") if getattr(options, option) is not None), None)
+    require(option is None or translates, f"--{option}: {experiment.id} is no model of translation; use --prompt")
     from reprise.data.corpus import Corpus
 
     loaded = Corpus.load(corpus) if corpus else None
     require(loaded is not None, f"{experiment.id}: trains no model of a text; name another experiment")
     text = Text(loaded.vocabulary, loaded.boundaries)
-    start = text.read(options.prompt)
+    start = text.read_symbols(options.prompt)
     sys.stdout.write(printable(text.spell(start)))
-    before = None
-    for symbol in written(training.next_log_p, start or [text.first], options):
-        sys.stdout.write(printable(text.piece(symbol, before is None and not start)))
+    previous = None
+    for symbol in draw_symbols(training.next_log_p, start or [text.first], options):
+        sys.stdout.write(printable(text.spell_piece(symbol, previous is None and not start)))
         sys.stdout.flush()
-        before = symbol
+        previous = symbol
     print()
 
 
@@ -61,30 +61,30 @@ class Text:
     def __init__(self, vocabulary: Sequence[str], boundaries: str) -> None:
         self.vocabulary, self.numbers = vocabulary, {word: i for i, word in enumerate(vocabulary)}
         self.end = self.numbers.get(boundaries)
-        self.of_words = self.end is not None or "<unk>" in self.numbers
+        self.has_words = self.end is not None or "<unk>" in self.numbers
         self.first = self.end if self.end is not None else 0
 
-    def read(self, text: str) -> list[int]:
+    def read_symbols(self, text: str) -> list[int]:
         """Symbols of a text; unknown words are <unk>. Raises `UserError` for what has no number."""
-        pieces = text.split() if self.of_words else text
-        symbols = [piece if piece in self.numbers or not self.of_words else "<unk>" for piece in pieces]
-        lacking = next((symbol for symbol in symbols if symbol not in self.numbers), None)
-        require(lacking is None, f"--prompt: the model does not know {lacking!r}; leave it away")
+        pieces = text.split() if self.has_words else text
+        symbols = [piece if piece in self.numbers or not self.has_words else "<unk>" for piece in pieces]
+        unknown = next((symbol for symbol in symbols if symbol not in self.numbers), None)
+        require(unknown is None, f"--prompt: the model does not know {unknown!r}; leave it away")
         return [self.numbers[symbol] for symbol in symbols]
 
     def spell(self, symbols: Sequence[int]) -> str:
         """Return the text of symbols."""
-        return "".join(self.piece(symbol, at == 0) for at, symbol in enumerate(symbols))
+        return "".join(self.spell_piece(symbol, at == 0) for at, symbol in enumerate(symbols))
 
-    def piece(self, symbol: int, first: bool) -> str:
+    def spell_piece(self, symbol: int, first: bool) -> str:
         """Return what a symbol adds to the text; the end of a sentence begins a line."""
         if symbol == self.end:
             return "\n"
-        blank = " " if self.of_words and not first else ""
+        blank = " " if self.has_words and not first else ""
         return blank + self.vocabulary[symbol]
 
 
-def written(next_log_p: Callable[[Any], Any], start: Sequence[int], options: argparse.Namespace) -> Iterator[int]:
+def draw_symbols(next_log_p: Callable[[Any], Any], start: Sequence[int], options: argparse.Namespace) -> Iterator[int]:
     """Draw one symbol after another, each from p ** (1 / temperature), of the likeliest `top_k` where these are asked.
 
     Symbol t is drawn by number t of the seed's stream, so that the same seed gives the same text.

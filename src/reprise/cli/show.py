@@ -7,16 +7,16 @@ from textwrap import wrap
 from typing import Any
 
 from reprise.cli.common import (
-    OF_LOGARITHM,
-    console,
+    LOG_SUFFIX,
+    describe_other_tiers,
     find_experiment,
-    not_in_tier,
-    numbers,
-    project_and_experiments,
-    runs_elsewhere,
-    shown,
-    spread,
-    table,
+    format_number,
+    index_numbers,
+    load_tier,
+    make_console,
+    make_table,
+    make_tier_error,
+    summarise_values,
 )
 from reprise.config.claims import Claim
 from reprise.config.project import Project
@@ -38,47 +38,49 @@ _NEIGHBOURS = 5
 
 def show_command(options: argparse.Namespace) -> None:
     """Show one experiment or claim: equation, settings with origins, records, the paper's number, ours, the command."""
-    project, experiments = project_and_experiments(options.tier)
+    project, experiments = load_tier(options.tier)
     by_id = {e.id: e for e in experiments}
     paper, _, key = options.name.partition("/")
     if options.words:
-        _words(project, find_experiment(options.tier, options.name)[1])
+        _print_neighbours(project, find_experiment(options.tier, options.name)[1])
     elif options.name in by_id:
-        _experiment(project, by_id[options.name])
+        _print_experiment(project, by_id[options.name])
     elif paper in project.papers and key in project.papers[paper].claims:
-        every = {tier: read_claims(project.root, tier).get(paper, {}).get(key) for tier in (FULL, "reduced", "quick")}
-        print(claim_text(paper, key, project.papers[paper], every, options.tier))
-        _losses_by_count(project, paper, project.papers[paper].claims[key], options.tier)
+        decisions = {
+            tier: read_claims(project.root, tier).get(paper, {}).get(key) for tier in (FULL, "reduced", "quick")
+        }
+        print(write_claim(paper, key, project.papers[paper], decisions, options.tier))
+        _print_losses_by_count(project, paper, project.papers[paper].claims[key], options.tier)
     elif options.name in project.papers:
         raise UserError(f"'{options.name}' is a paper; run `reprise list {options.name}`, or name what that lists")
     else:
         claims = [f"{name}/{claim}" for name, content in project.papers.items() for claim in content.claims]
-        raise not_in_tier(project.config.tier, "experiment or claim", options.name, [*by_id, *claims])
+        raise make_tier_error(project.config.tier, "experiment or claim", options.name, [*by_id, *claims])
 
 
-def _losses_by_count(project: Project, paper: str, claim: Claim, tier: str | None) -> None:
+def _print_losses_by_count(project: Project, paper: str, claim: Claim, tier: str | None) -> None:
     """Print the losses by counts of words that a claim rests on, of each tier that has evaluations of its models."""
     if not asks_evaluations(claim):
         return
     from reprise.report.papers.shared.tables import make_loss_table
 
-    compared = {term.experiment for term in list_terms(claim)}
-    names = [name for name in project.papers[paper].experiments if name in compared]
+    compared_names = {term.experiment for term in list_terms(claim)}
+    names = [name for name in project.papers[paper].experiments if name in compared_names]
     for at in [tier] if tier else [FULL, "reduced"]:
-        asked = [e for e in resolve_all(project) if (e.tier, e.paper) == (at, paper) and e.experiment in names]
-        runs = load_paper(project, paper, asked)
+        experiments = [e for e in resolve_all(project) if (e.tier, e.paper) == (at, paper) and e.experiment in names]
+        runs = load_paper(project, paper, experiments)
         losses = make_loss_table([runs[name] for name in names], claim.split)
         if len(losses.rows):
             title = f"\nNats per word by its count in the training text, {claim.split}, tier {at}"
             heads = [column.title for column in losses.columns]
-            console().print(table(heads, losses.formatted_rows.to_numpy(), title=title))
-            console().print(*losses.notes, sep="\n")
+            make_console().print(make_table(heads, losses.formatted_rows.to_numpy(), title=title))
+            make_console().print(*losses.notes, sep="\n")
 
 
-def _experiment(project: Project, experiment: Resolved) -> None:
+def _print_experiment(project: Project, experiment: Resolved) -> None:
     from reprise.report.page.cards import find_equations, list_settings, make_command
 
-    out = console()
+    out = make_console()
     line, heading = partial(out.print, soft_wrap=True), partial(out.print, style="bold cyan")
     entry = project.papers[experiment.paper].experiments[experiment.base]
     out.print(f"{experiment.id}: {experiment.title} (tier {experiment.tier})", style="bold")
@@ -91,34 +93,34 @@ def _experiment(project: Project, experiment: Resolved) -> None:
         out.print(lines)
     heading(f"\nsettings (configuration {experiment.config_hash})")
     stated = ((name, str(value), origin) for name, value, origin in list_settings(experiment))
-    out.print(table(("setting", "value", "from"), stated))
+    out.print(make_table(("setting", "value", "from"), stated))
     records = read_records(experiment, project.root)
     heading(f"\nnumbers ({len(records)} of {experiment.replicas} replicas trained)")
-    if rows := list(_numbers(project, experiment, records)):
-        out.print(table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows, ids=2))
+    if rows := list(_make_number_rows(project, experiment, records)):
+        out.print(make_table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows, ids=2))
     for record in records:
         run, path = record["run"], experiment.get_record_path(record["replica"])
         line(f"{path}: {record['status']}, {run['engine']}, {run['device']}, {run['wall_seconds']:.0f} s")
-    if hint := runs_elsewhere(project.root, experiment.tier, experiment.id):
+    if hint := describe_other_tiers(project.root, experiment.tier, experiment.id):
         line(hint)
     # With the engine that made the first record, which alone gives its bits again.
     heading("\ntrain it again" if records else "\ntrain it")
     line(make_command(experiment, next(((record["replica"], record["run"]["engine"]) for record in records), None)))
 
 
-def _words(project: Project, experiment: Resolved) -> None:
+def _print_neighbours(project: Project, experiment: Resolved) -> None:
     """Print the words whose matrix is their own, each with its neighbours by vector and by matrix.
 
     Both are compared by the cosine, as document 001 compares nothing: its motivation is that predicates and function
     words act on what was read, and so have matrices of their own.
     """
-    from reprise.cli.evaluate import corpus_file, load_trained
+    from reprise.cli.evaluate import find_corpus, load_trained
     from reprise.data.corpus import Corpus
     from reprise.evaluation.neighbours import neighbours, words_with_matrices
 
-    corpus = corpus_file(project, experiment, None)
+    corpus = find_corpus(project, experiment, None)
     training = load_trained(project, experiment, 0, None, corpus).training
-    model, out = training.readable(), console()
+    model, out = training.readable(), make_console()
     if (tables := words_with_matrices(model)) is None:
         raise UserError(f"{experiment.id}: has no matrices of single words; name an r-RNTN, an r-GRU or an r-LSTM")
     vocabulary, (vectors, matrices) = Corpus.load(corpus).vocabulary, tables
@@ -129,11 +131,11 @@ def _words(project: Project, experiment: Resolved) -> None:
         for word in own
     )
     out.print(f"{experiment.id}, replica 0: nearest words by cosine, among the {len(own)} with a matrix of their own")
-    out.print(table(("word", "by embedding", "by matrix"), rows))
+    out.print(make_table(("word", "by embedding", "by matrix"), rows))
 
 
-def claim_text(
-    paper: str, key: str, content: Paper, every: Mapping[str, Decision | None], tier: str | None = None
+def write_claim(
+    paper: str, key: str, content: Paper, decisions: Mapping[str, Decision | None], tier: str | None = None
 ) -> str:
     """Write a claim at a tier, or at the fullest tier that judged it where none is named.
 
@@ -141,7 +143,7 @@ def claim_text(
         paper: The paper's id.
         key: The claim's id.
         content: The paper's file.
-        every: The claim's decision by tier, the fullest first; None where the tier was not judged.
+        decisions: The claim's decision by tier, the fullest first; None where the tier was not judged.
         tier: The tier that is shown.
 
     Returns:
@@ -154,12 +156,12 @@ def claim_text(
     from reprise.report.parts.wording import explain_symbols
 
     claim = content.claims[key]
-    named = {tier: every[tier]} if tier else {name: one for name, one in every.items() if name != "quick"}
+    named = {tier: decisions[tier]} if tier else {name: one for name, one in decisions.items() if name != "quick"}
     if not tier and not any(named.values()):
-        named = every
+        named = decisions
     answer = select_answer(paper, key, claim.label, named)
     decision = answer.decision
-    above = [(name, one) for name, one in every.items() if one and one.answer == NO_DATA and name != answer.tier]
+    above = [(name, one) for name, one in decisions.items() if one and one.answer == NO_DATA and name != answer.tier]
     rows = make_comparison_rows(decision) if decision else []
     written = " ".join([claim.tested, answer.cells.compared, *(row.compared for row in rows)])
     text = render_text(
@@ -185,45 +187,49 @@ def claim_text(
         rule=list_decision_rules(claim, decision),
         elsewhere=[
             (name, make_claim_cells(key, claim.label, one))
-            for name, one in every.items()
+            for name, one in decisions.items()
             if one and one.answer in JUDGED and name not in (answer.tier, "quick")
         ],
         experiments=decision.n if decision else dict.fromkeys(side.experiment for _, side in claim.list_sides()),
     )
-    return _wrapped(text.strip())
+    return _wrap_text(text.strip())
 
 
-def _wrapped(text: str) -> str:
+def _wrap_text(text: str) -> str:
     """Wrap lines at blanks to the width of the console, with their indents; no identifier breaks."""
-    width, lines = console().width, []
+    width, lines = make_console().width, []
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
         lines += wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
     return "\n".join(lines)
 
 
-def _numbers(project: Project, experiment: Resolved, records: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
+def _make_number_rows(
+    project: Project, experiment: Resolved, records: list[dict[str, Any]]
+) -> Iterator[tuple[str, ...]]:
     """One row a metric and split: those that the paper prints first."""
     entry = project.papers[experiment.paper].experiments[experiment.base]
     # Nobody compares perplexities of two texts.
-    other = entry.data is not None and entry.data.dataset != experiment.config.get("data", {}).get("dataset")
+    is_other_text = entry.data is not None and entry.data.dataset != experiment.config.get("data", {}).get("dataset")
     stated = {(r.metric, r.split): r for r in entry.reported}
     measured: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for record in records:
-        for key, number in numbers(record).items():
+        for key, number in index_numbers(record).items():
             measured.setdefault(key, []).append(number)
     for key in dict.fromkeys([*stated, *measured]):
         paper, ours = stated.get(key), measured.get(key, [])
-        log = is_ratio_scale(key[0])
-        center, deviation = spread([value for value, _ in ours], log) if ours else (None, None)
-        printed = "" if paper is None or paper.value is None else f"{shown(paper.value)} {paper.unit or ''}".strip()
+        is_log = is_ratio_scale(key[0])
+        center, deviation = summarise_values([value for value, _ in ours], is_log) if ours else (None, None)
+        printed = (
+            "" if paper is None or paper.value is None else f"{format_number(paper.value)} {paper.unit or ''}".strip()
+        )
         if printed and ours and paper.unit not in (None, ours[0][1]):
             runs = load_runs(project, [experiment])[experiment.paper][experiment.experiment]
-            turned = runs.reported_in_our_unit(key)
-            printed += "" if turned is None else f" = {shown(turned)}"
-        if printed and other:
+            converted = runs.reported_in_our_unit(key)
+            printed += "" if converted is None else f" = {format_number(converted)}"
+        if printed and is_other_text:
             printed += " (another text)"
-        mean, sd = ("" if value is None else shown(value) for value in (center, deviation))
-        sd += OF_LOGARITHM if sd and log else ""
+        mean, sd = ("" if value is None else format_number(value) for value in (center, deviation))
+        sd += LOG_SUFFIX if sd and is_log else ""
         unit = ours[0][1] if ours and ours[0][1] != "1" else ""
         yield *key, printed, mean, sd, str(len(ours)), unit

@@ -10,7 +10,7 @@ from typing import Any
 from reprise import environment
 from reprise.catalogue.models import ModelRefused, find_model
 from reprise.catalogue.own import is_own
-from reprise.cli.common import named_experiments, project_and_experiments
+from reprise.cli.common import load_tier, select_experiments
 from reprise.config.datasets import NamedDataset
 from reprise.config.project import CONFIG, PAPERS, Project, load_project
 from reprise.config.resolve import resolve_tier
@@ -20,7 +20,7 @@ from reprise.records.resolved import Resolved
 
 _LOG = logging.getLogger(__name__)
 RAW = Path("data/raw")
-_LONGEST = 90
+_MAX_LENGTH = 90
 """Characters of a fact that is printed."""
 
 
@@ -34,15 +34,17 @@ def fetch_command(options: argparse.Namespace) -> None:
     from reprise.data.fetch import fetch_file
 
     project, mirror = load_project(".", {"tier": options.tier} if options.tier else None), environment.mirror()
-    specs = [_with_files(project.find_dataset(name), options.file) for name in _datasets(project, options.name)]
+    specs = [
+        _select_files(project.find_dataset(name), options.file) for name in _select_datasets(project, options.name)
+    ]
     for spec in specs:
         if not spec.files:
             _LOG.info("%s: nothing to fetch", spec.name)
     files = [(spec, file) for spec in specs for file in spec.files]
-    _do_each("files", files, lambda one: fetch_file(*one, RAW, mirror, _LOG.info))
+    _run_each("files", files, lambda one: fetch_file(*one, RAW, mirror, _LOG.info))
 
 
-def _datasets(project: Project, names: Sequence[str]) -> list[str]:
+def _select_datasets(project: Project, names: Sequence[str]) -> list[str]:
     """Return the datasets that names stand for, each once; a dataset comes before a paper of the same name."""
     datasets = project.config.datasets
     if not (others := [name for name in names if name not in datasets]) and names:
@@ -53,22 +55,22 @@ def _datasets(project: Project, names: Sequence[str]) -> list[str]:
             names_known = {*datasets, *project.papers}
             raise UserError(f"{CONFIG}: key datasets: no dataset or paper '{name}'; {known(name, names_known)}")
     named = [name for name in names if name in datasets]
-    read = [e.config["data"]["dataset"] for e in named_experiments(project, experiments, others) if e.corpus]
+    read = [e.config["data"]["dataset"] for e in select_experiments(project, experiments, others) if e.corpus]
     return list(dict.fromkeys(named + read))
 
 
-def _with_files(spec: NamedDataset, wanted: Sequence[str] | None) -> NamedDataset:
+def _select_files(spec: NamedDataset, names: Sequence[str] | None) -> NamedDataset:
     """Return the dataset with the wanted files alone; with all of them where none is named."""
-    if not wanted:
+    if not names:
         return spec
     files = {f.name: f for f in spec.files}
-    for file in wanted:
+    for file in names:
         if file not in files:
             raise UserError(f"--file: dataset {spec.name} has no file '{file}'; {known(file, files)}")
-    return spec.model_copy(update={"files": [files[file] for file in wanted]})
+    return spec.model_copy(update={"files": [files[file] for file in names]})
 
 
-def _do_each(what: str, items: Sequence[Any], do: Callable[[Any], None]) -> None:
+def _run_each(what: str, items: Sequence[Any], function: Callable[[Any], None]) -> None:
     """Do something with each item. What goes wrong with one of several is said, and the others are done all the same.
 
     Raises:
@@ -76,12 +78,12 @@ def _do_each(what: str, items: Sequence[Any], do: Callable[[Any], None]) -> None
         Failed: At least one of several is.
     """
     if len(items) == 1:
-        do(items[0])
+        function(items[0])
         return
     failed = 0
     for item in items:
         try:
-            do(item)
+            function(item)
         except UserError as error:
             _LOG.error("%s", error)
             failed += 1
@@ -95,15 +97,15 @@ def prepare_command(options: argparse.Namespace) -> None:
     A paper stands for its experiments of the tier. Without a name all experiments of the tier are meant. Where one of
     several corpora cannot be made, the others still are, and the exit status is not 0.
     """
-    project, experiments = project_and_experiments(options.tier)
-    chosen = named_experiments(project, experiments, options.name)
-    of_corpora = list({e.corpus: e for e in reversed(chosen) if e.corpus}.values())[::-1]
-    if not of_corpora:
+    project, experiments = load_tier(options.tier)
+    chosen = select_experiments(project, experiments, options.name)
+    readers = list({e.corpus: e for e in reversed(chosen) if e.corpus}.values())[::-1]
+    if not readers:
         raise UserError(f"{' '.join(options.name) or project.config.tier} needs no corpus; train it")
-    if options.output and len(of_corpora) > 1:
-        raise UserError(f"--output: takes one corpus, not {len(of_corpora)}; name one experiment")
+    if options.output and len(readers) > 1:
+        raise UserError(f"--output: takes one corpus, not {len(readers)}; name one experiment")
 
-    _do_each("corpora", of_corpora, lambda experiment: _prepare(project, experiment, options.output))
+    _run_each("corpora", readers, lambda experiment: _prepare(project, experiment, options.output))
 
 
 def _prepare(project: Project, experiment: Resolved, output: Path | None) -> None:
@@ -118,12 +120,12 @@ def _prepare(project: Project, experiment: Resolved, output: Path | None) -> Non
         corpus = prepare_corpus(spec, data["options"], RAW, output)
     # Long tables of facts are for the records and tables that quote them.
     lines = (f"{name} {value}" for name, value in sorted(corpus.facts.items()))
-    print(f"{corpus.name}: " + ", ".join(line for line in lines if len(line) <= _LONGEST))
+    print(f"{corpus.name}: " + ", ".join(line for line in lines if len(line) <= _MAX_LENGTH))
 
 
 def resolve_command(options: argparse.Namespace) -> None:
     """Check config/ and write the resolved configuration of every experiment of a tier to results/<tier>/config/."""
-    project, experiments = project_and_experiments(options.tier)
+    project, experiments = load_tier(options.tier)
     _check_own_models(project, experiments)
     for experiment in experiments:
         write_if_changed(project.root / experiment.get_config_path(), experiment.to_json())
@@ -144,8 +146,8 @@ def _check_own_models(project: Project, experiments: Iterable[Resolved]) -> None
         UserError: where one is not what its protocol trains.
     """
     trained = [experiment for experiment in experiments if not experiment.is_check]
-    own = {canonical_json(e.config["model"]): e for e in trained if is_own(e.config["model"]["name"])}
-    for experiment in own.values():
+    own_models = {canonical_json(e.config["model"]): e for e in trained if is_own(e.config["model"]["name"])}
+    for experiment in own_models.values():
         from reprise.training.protocol import report_model
         from reprise.training.protocols.language_model import check_contract
 
@@ -162,10 +164,10 @@ def collect_command(options: argparse.Namespace) -> None:
     """Gather the run records of a tier into metrics.csv, curves.csv.gz, samples.jsonl and metrics.json."""
     from reprise.evidence.collect import collect_tier
 
-    project, experiments = project_and_experiments(options.tier)
+    project, experiments = load_tier(options.tier)
     folder = project.root / "results" / project.config.tier
-    count, wanted = collect_tier(project, experiments)
-    print(f"{folder}: {count} of {wanted} run records collected")
+    count, total = collect_tier(project, experiments)
+    print(f"{folder}: {count} of {total} run records collected")
 
 
 def render_command(options: argparse.Namespace) -> None:
@@ -176,7 +178,7 @@ def render_command(options: argparse.Namespace) -> None:
     """
     if options.readme and (options.name or options.report or options.tier):
         raise UserError("--readme: writes README's results alone; put names, --report and --tier into another call")
-    project, experiments = project_and_experiments(options.tier)
+    project, experiments = load_tier(options.tier)
     from reprise.report.parts.context import load_all_tiers, load_contexts
 
     if options.readme:
@@ -205,7 +207,7 @@ def schemas_command(options: argparse.Namespace) -> None:
     """Write the JSON Schemas of the configuration and of claims.json to workflow/schemas/."""
     if options.folder == Path("workflow/schemas") and not CONFIG.is_file():
         raise UserError(f"{CONFIG}: no such file; run from the root of the clone, or name a folder with --folder")
-    for name, text in json_schemas().items():
+    for name, text in make_json_schemas().items():
         path = options.folder / f"{name}.schema.json"
         print(f"{path}: {'written' if write_if_changed(path, text) else 'unchanged'}")
     if CONFIG.is_file() and OPTIONS_PAGE.is_file():
@@ -214,7 +216,7 @@ def schemas_command(options: argparse.Namespace) -> None:
         print(f"{OPTIONS_PAGE}: {'written' if write_if_changed(OPTIONS_PAGE, write_reference()) else 'unchanged'}")
 
 
-def json_schemas() -> dict[str, str]:
+def make_json_schemas() -> dict[str, str]:
     """Return the schemas' texts by name. A paper's file may have families, and experiments that borrow from them."""
     from pydantic.json_schema import GenerateJsonSchema
 
@@ -235,8 +237,8 @@ def json_schemas() -> dict[str, str]:
         "description": "what experiments have in common: `like: <family>` in an experiment takes it over",
     }
     experiment = paper["$defs"]["Experiment"]
-    says = "the family that fills in what is not said here"
-    experiment["properties"]["like"] = {"type": "string", "description": says}
+    description = "the family that fills in what is not said here"
+    experiment["properties"]["like"] = {"type": "string", "description": description}
     experiment["required"] = []
     # What a family has said already, an experiment need not say again.
     for name, definition in paper["$defs"].items():

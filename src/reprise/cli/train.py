@@ -22,7 +22,7 @@ def train_command(options: argparse.Namespace) -> None:
     every 30 seconds besides, for power cuts and kill -9; REPRISE_SAVE_SECONDS sets another number.
     """
     prepare_environment()
-    resolved = _resolved(options)
+    resolved = _find_resolved(options)
     if options.weights:
         resolved = replace(resolved, weights=options.weights)
     if options.hash not in (None, resolved.config_hash):
@@ -32,8 +32,8 @@ def train_command(options: argparse.Namespace) -> None:
             "the configuration was changed while the pipeline ran; run it again"
         )
     if options.replica >= resolved.replicas:
-        has = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
-        _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, has)
+        replicas = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
+        _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, replicas)
     output = options.output or Path(resolved.get_record_path(options.replica))
     trained = options.trained / resolved.get_record_path(options.replica) if options.trained else None
     if trained is not None and entry_exists(trained):
@@ -73,7 +73,7 @@ def move_weights(resolved: Resolved, replica: int, record: Path, output: Path) -
         old.unlink()
 
 
-def _resolved(options: argparse.Namespace) -> Resolved:
+def _find_resolved(options: argparse.Namespace) -> Resolved:
     if options.config is not None:
         resolved = read_resolved(options.config)
         if resolved.id != options.experiment:

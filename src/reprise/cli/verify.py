@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from reprise.cli.common import console, project_and_experiments, require_paper, table
+from reprise.cli.common import load_tier, make_console, make_table, require_paper
 from reprise.errors import Failed, UserError
 from reprise.files import entry_exists, write_atomically
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from reprise.evidence.decisions import Decision
     from reprise.evidence.runs import Replica, Runs
 
-_NAMED = 5
+_MAX_NAMES = 5
 """So many claims or files that differ are called by name."""
 _COLLECTED = ("metrics.csv", "metrics.json", "curves.csv.gz", "samples.jsonl")
 _DRAWN = ("tables/*", "figures/*.svg")
-_OF_ALL_TIERS = ("README.md", "results/forest.svg")
+_README_FILES = ("README.md", "results/forest.svg")
 """What `render --readme` writes."""
 
 
@@ -36,7 +36,7 @@ def verify_command(options: argparse.Namespace) -> None:
     figures and README's results) is made again elsewhere, and the exit status is 1 unless the files that are there are
     the same to the byte.
     """
-    project, experiments = project_and_experiments(options.tier)
+    project, experiments = load_tier(options.tier)
     from reprise.evidence.decisions import dump_claims
     from reprise.evidence.runs import load_runs
     from reprise.evidence.verdicts.claims import judge_claims
@@ -50,24 +50,26 @@ def verify_command(options: argparse.Namespace) -> None:
     if not options.check:
         write_atomically(path, text)
         columns = ("claim", "evidence", "answer", "size", "ours / paper", "settings", "")
-        rows = [_row(f"{p}/{key}", one) for p, of in claims.items() for key, one in of.items() if one.comparisons]
-        console().print(table(columns, rows))
-        print(f"{path}: {summary(claims)}")
+        rows = [_make_row(f"{p}/{key}", one) for p, of in claims.items() for key, one in of.items() if one.comparisons]
+        make_console().print(make_table(columns, rows))
+        print(f"{path}: {summarise_answers(claims)}")
         replicas = [replica for of in runs.values() for one in of.values() for replica in one.replicas]
-        print(f"run records: {made_by_other_code(replicas)}")
-        print(*_warnings(claims, runs), sep="\n")
+        print(f"run records: {describe_code(replicas)}")
+        print(*_list_warnings(claims, runs), sep="\n")
         return
     if not path.is_file() or path.read_bytes() != text.encode():
-        why = "; ".join(_differences(path, project.root, claims, text)) or "other bytes"
+        why = "; ".join(_list_differences(path, project.root, claims, text)) or "other bytes"
         remedy = f"run `python -m reprise verify --tier {tier}`"
         raise Failed(f"{path}: does not say what the run records say ({why}); {remedy}")
-    if differ := list(_changed(folder, project.root, tier)):
+    if changed_files := list(_list_changed_files(folder, project.root, tier)):
         remedy = f"run collect, verify and render --tier {tier}"
-        raise Failed(f"{folder}: not what the run records give: {', '.join(_first(differ))}; {remedy}")
-    print(f"{folder}: everything follows from the run records; {summary(claims)}")
+        raise Failed(f"{folder}: not what the run records give: {', '.join(_shorten_names(changed_files))}; {remedy}")
+    print(f"{folder}: everything follows from the run records; {summarise_answers(claims)}")
 
 
-def _warnings(claims: Mapping[str, Mapping[str, Decision]], runs: Mapping[str, Mapping[str, Runs]]) -> Iterator[str]:
+def _list_warnings(
+    claims: Mapping[str, Mapping[str, Decision]], runs: Mapping[str, Mapping[str, Runs]]
+) -> Iterator[str]:
     """How far the answers hang on how they are tested, and which training runs went wrong."""
     from reprise.evidence.sensitivity import examine_sensitivity
     from reprise.evidence.stability import RISE, count_unstable
@@ -87,7 +89,7 @@ def _warnings(claims: Mapping[str, Mapping[str, Decision]], runs: Mapping[str, M
     yield f"training runs: {diverged} diverged; {unstable} finished but became unstable (by {RISE} nats)"
 
 
-def made_by_other_code(replicas: Iterable[Replica]) -> str:
+def describe_code(replicas: Iterable[Replica]) -> str:
     """Say how many records were made by other code than today's, and how many do not say by which."""
     from reprise.training.origin import digest_packages
 
@@ -98,87 +100,87 @@ def made_by_other_code(replicas: Iterable[Replica]) -> str:
     return f"{len(records)}; {other} were made by other code than today's, {unknown}"
 
 
-def _first(names: list[str]) -> list[str]:
-    return names[:_NAMED] + ([f"{len(names) - _NAMED} more"] if len(names) > _NAMED else [])
+def _shorten_names(names: list[str]) -> list[str]:
+    return names[:_MAX_NAMES] + ([f"{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else [])
 
 
-def _row(name: str, decision: Decision) -> tuple[str, ...]:
+def _make_row(name: str, decision: Decision) -> tuple[str, ...]:
     """Claim, evidence, answer, size, our effect over the paper's, settings under which it holds, its text."""
     rated, settings = decision.rated, decision.settings
     effect = "" if rated is None else f"{rated.ratio.value:.2f}"
     effect += f" [{rated.ratio.low:.2f}, {rated.ratio.high:.2f}]" if rated and rated.ratio.low is not None else ""
     under = f"{settings.holds} of {settings.of}" if settings else ""
     mark = f" (set afterwards: {decision.afterwards})" if decision.afterwards else ""
-    return name, decision.evidence, _answer(decision), decision.size or "", effect, under, decision.text + mark
+    return name, decision.evidence, _format_answer(decision), decision.size or "", effect, under, decision.text + mark
 
 
-def _answer(decision: Decision) -> str:
+def _format_answer(decision: Decision) -> str:
     return decision.answer + (" (reduced budget)" if decision.budget == "reduced" else "")
 
 
-def summary(claims: Mapping[str, Mapping[str, Decision]]) -> str:
+def summarise_answers(claims: Mapping[str, Mapping[str, Decision]]) -> str:
     """Count the answers of each kind of evidence, which are never added up: "trained: 27 agrees; counted: …"."""
     kinds: dict[str, Counter[str]] = {}
     for decision in (decision for of in claims.values() for decision in of.values()):
-        kinds.setdefault(decision.evidence, Counter())[_answer(decision)] += 1
+        kinds.setdefault(decision.evidence, Counter())[_format_answer(decision)] += 1
     counts = [f"{kind}: {', '.join(f'{n} {a}' for a, n in kinds[kind].most_common())}" for kind in sorted(kinds)]
     return "; ".join(counts) or "no claims"
 
 
-def _files(folder: Path) -> set[str]:
+def _list_files(folder: Path) -> set[str]:
     names = {name for name in _COLLECTED if (folder / name).is_file()}
     return names | {str(path.relative_to(folder)) for pattern in _DRAWN for path in folder.glob(pattern)}
 
 
-def _changed(folder: Path, root: Path, tier: str) -> Iterator[str]:
+def _list_changed_files(folder: Path, root: Path, tier: str) -> Iterator[str]:
     """Yield the files of a tier that are not what its records give: those made of records, tables and figures.
 
     Raises:
         UserError: They cannot be made again.
     """
-    if not (old_names := _files(folder)):
+    if not (old_names := _list_files(folder)):
         return
     with TemporaryDirectory() as clone:
-        again = Path(clone) / "results" / tier
-        again.mkdir(parents=True)
+        new_folder = Path(clone) / "results" / tier
+        new_folder.mkdir(parents=True)
         for source, left_out in ((root, "results"), (root / "results", tier)):
             for path in source.iterdir():
                 if path.name != left_out:
                     (Path(clone) / path.relative_to(root)).symlink_to(path.resolve())
         if (folder / "runs").is_dir():
-            (again / "runs").symlink_to((folder / "runs").resolve())
-        drawn = any("/" in name for name in old_names)
+            (new_folder / "runs").symlink_to((folder / "runs").resolve())
+        has_displays = any("/" in name for name in old_names)
         paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         commands = [
-            (command, "--tier", tier) for command in (("collect", "verify", "render") if drawn else ("collect",))
+            (command, "--tier", tier) for command in (("collect", "verify", "render") if has_displays else ("collect",))
         ]
         # README and its plot are of all tiers: those of the others are taken as they are.
-        readme = drawn and all((root / name).is_file() for name in _OF_ALL_TIERS)
-        if readme:
+        has_readme = has_displays and all((root / name).is_file() for name in _README_FILES)
+        if has_readme:
             commands.append(("render", "--readme"))
         for command in commands:
             arguments = [sys.executable, "-P", "-m", "reprise", *command]
-            done = subprocess.run(arguments, cwd=clone, env=environment, capture_output=True, text=True, check=False)
-            if done.returncode:
+            process = subprocess.run(arguments, cwd=clone, env=environment, capture_output=True, text=True, check=False)
+            if process.returncode:
                 raise UserError(
-                    f"{folder}: `reprise {' '.join(command)}` fails: {done.stderr.strip().splitlines()[-1]}"
+                    f"{folder}: `reprise {' '.join(command)}` fails: {process.stderr.strip().splitlines()[-1]}"
                 )
         from reprise.evidence.collect import UNCOMMITTED
 
-        made = {name for name in _files(again) if drawn or name in _COLLECTED}
-        for name in sorted(old_names | made):
-            old, new = folder / name, again / name
+        new_names = {name for name in _list_files(new_folder) if has_displays or name in _COLLECTED}
+        for name in sorted(old_names | new_names):
+            old, new = folder / name, new_folder / name
             if name not in old_names and (name in UNCOMMITTED or name.endswith(".html")):
                 continue  # Git leaves it out
             if not (old.is_file() and new.is_file() and old.read_bytes() == new.read_bytes()):
                 yield name
-        for name in _OF_ALL_TIERS if readme else ():
+        for name in _README_FILES if has_readme else ():
             if (root / name).read_bytes() != (Path(clone) / name).read_bytes():
                 yield name
 
 
-def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decision]], text: str) -> list[str]:
+def _list_differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decision]], text: str) -> list[str]:
     """List what the file and the records say of the first few claims on which they differ."""
     from reprise.evidence.decisions import read_claims
 
@@ -188,14 +190,16 @@ def _differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, Decis
         written = read_claims(root, path.parent.name)
     except UserError:
         return ["not a file of claims"]
-    ours = json.loads(text)
+    contents = json.loads(text)
     lines = []
     for paper, key in dict.fromkeys((p, key) for of in (claims, written) for p, keys in of.items() for key in keys):
         old, new = written.get(paper, {}).get(key), claims.get(paper, {}).get(key)
-        if new is None or old is None or old != type(old).model_validate(ours[paper][key]):
-            says, should = (one.answer if one else "nothing" for one in (old, new))
-            lines.append(f"{paper}/{key}: {f'{says}, records: {should}' if says != should else 'numbers'}")
-    return _first(lines)
+        if new is None or old is None or old != type(old).model_validate(contents[paper][key]):
+            old_answer, new_answer = (one.answer if one else "nothing" for one in (old, new))
+            lines.append(
+                f"{paper}/{key}: {f'{old_answer}, records: {new_answer}' if old_answer != new_answer else 'numbers'}"
+            )
+    return _shorten_names(lines)
 
 
 def readings_command(options: argparse.Namespace) -> None:
@@ -207,7 +211,7 @@ def readings_command(options: argparse.Namespace) -> None:
     distance of the differences between rows. log likelihood: of the printed numbers, with our SD over seeds. factor: of
     a unit that is in doubt.
     """
-    project, experiments = project_and_experiments(options.tier)
+    project, experiments = load_tier(options.tier)
     require_paper(project, options.paper)
     from reprise.evidence.readings import HEAD, make_rows, rank_readings
     from reprise.evidence.runs import load_runs
@@ -218,4 +222,4 @@ def readings_command(options: argparse.Namespace) -> None:
     if not ranked:
         print(f"{options.paper}: no printed number has one of ours at the tier {project.config.tier}")
         return
-    console().print(table(HEAD, make_rows(ranked)))
+    make_console().print(make_table(HEAD, make_rows(ranked)))

@@ -22,7 +22,7 @@ _SHORTEST = 600.0
 """Seconds of the shortest time limit: starting takes some, whatever is trained."""
 _MEMORY_SLACK = 1.5
 """Of a memory limit: another machine's libraries and threads take more or less."""
-_AROUND = 400.0
+_SNAKEMAKE_MEMORY = 400.0
 """MiB of a memory limit for the two Snakemakes around a command in its job: with this project's graph 150 each."""
 _LEAST_MEMORY = 1000
 """MiB of the smallest memory limit."""
@@ -38,29 +38,29 @@ ELSEWHERE = "on another processor"
 
 @dataclass(frozen=True)
 class Estimate:
-    """`missing` of `wanted` replicas of an experiment; `seconds` each on one core, None where nobody knows.
+    """`missing` of the `replicas` of an experiment; `seconds` each on one core, None where nobody knows.
 
-    `source` says where the number is from, or why there is none; `elsewhere`: from another kind of processor.
+    `source` says where the number is from, or why there is none; `is_foreign`: from another kind of processor.
     """
 
     experiment: Resolved
     missing: int
     seconds: float | None
     source: str
-    elsewhere: bool = False
+    is_foreign: bool = False
 
     @property
-    def wanted(self) -> int:
+    def replicas(self) -> int:
         """How many replicas the tier has."""
         return self.experiment.replicas
 
     @property
-    def total(self) -> float | None:
+    def total_seconds(self) -> float | None:
         """Seconds of all missing replicas, one after another."""
         return 0.0 if not self.missing else None if self.seconds is None else self.missing * self.seconds
 
 
-def estimates(
+def estimate_times(
     experiments: Iterable[Resolved],
     root: Path = Path(),
     among: Iterable[Resolved] = (),
@@ -80,87 +80,90 @@ def estimates(
         tiers: Experiments of the other tiers.
     """
     experiments, tiers = list(experiments), list(tiers)
-    every = {e.id: e for e in (*among, *experiments)}
-    records = {e.id: read_records(e, root) for e in every.values()}
-    runs = {name: [(r["run"]["wall_seconds"], r["run"]) for r in done if on_cpu(r)] for name, done in records.items()}
-    shares = _shares(list(every.values()), records)
+    experiments_by_id = {e.id: e for e in (*among, *experiments)}
+    records = {e.id: read_records(e, root) for e in experiments_by_id.values()}
+    runs = {
+        name: [(r["run"]["wall_seconds"], r["run"]) for r in done if is_cpu_time(r)] for name, done in records.items()
+    }
+    shares = _compute_shares(list(experiments_by_id.values()), records)
 
     def estimate_one(experiment: Resolved) -> Estimate:
         missing = experiment.replicas - len(records[experiment.id])
         if experiment.is_check:
             return Estimate(experiment, missing, 0.0, "a check: seconds")
-        like = every.get(f"{experiment.paper}/{experiment.base}", experiment)
-        share = shares.get(_kind(experiment), 1.0)
+        base = experiments_by_id.get(f"{experiment.paper}/{experiment.base}", experiment)
+        share = shares.get(_get_kind(experiment), 1.0)
         # By whose they are, those that say most first.
         sources = {
             RECORDS: runs[experiment.id],
-            f"{RECORDS} {OF_ITS_EXPERIMENT}": runs[like.id],
-            f"{RECORDS} {OF_ANOTHER_TIER}": paced(experiment, tiers, share, root) or paced(like, tiers, share, root),
+            f"{RECORDS} {OF_ITS_EXPERIMENT}": runs[base.id],
+            f"{RECORDS} {OF_ANOTHER_TIER}": list_paced_times(experiment, tiers, share, root)
+            or list_paced_times(base, tiers, share, root),
         }
-        for elsewhere in (False, True):
-            for source, timed in sources.items():
-                if seconds := [one for one, run in timed if elsewhere or ran_here(run)]:
-                    where = f"{source} {ELSEWHERE}" if elsewhere else source
-                    return Estimate(experiment, missing, statistics.fmean(seconds), where, elsewhere)
+        for is_foreign in (False, True):
+            for source, runs_of_source in sources.items():
+                if seconds := [time for time, run in runs_of_source if is_foreign or is_from_this_processor(run)]:
+                    where = f"{source} {ELSEWHERE}" if is_foreign else source
+                    return Estimate(experiment, missing, statistics.fmean(seconds), where, is_foreign)
         return Estimate(experiment, missing, None, "no finished replica")
 
     return [estimate_one(experiment) for experiment in experiments]
 
 
-def summary(estimates: Iterable[Estimate], cores: int) -> str:
-    """One line: jobs, core-hours, wall time with so many cores, and what is not in it."""
+def summarise_estimates(estimates: Iterable[Estimate], cores: int) -> str:
+    """Summarise in a line: jobs, core-hours, wall time with so many cores, and what is not in it."""
     estimates = [e for e in estimates if e.missing]
     if not estimates:
         return "nothing is missing"
-    known = [e for e in estimates if e.seconds is not None]
-    work = sum(e.total for e in known)
+    known_estimates = [e for e in estimates if e.seconds is not None]
+    work = sum(e.total_seconds for e in known_estimates)
     # One job a core: no faster than the longest, nor than all of it shared out.
-    wall = max([work / cores, *(e.seconds for e in known)])
-    jobs, unknown = sum(e.missing for e in estimates), len(estimates) - len(known)
+    wall = max([work / cores, *(e.seconds for e in known_estimates)])
+    jobs, unknown_count = sum(e.missing for e in estimates), len(estimates) - len(known_estimates)
     parts = []
-    if known:
-        least = "at least " if unknown else ""
-        parts.append(f"{least}{hours(work)} of one core, {least}{hours(wall)} with {cores}")
-        if foreign := [e.total for e in known if e.elsewhere]:
-            parts[0] += f" ({hours(sum(foreign))} of it as measured {ELSEWHERE})"
-    if unknown:
-        parts.append(f"experiments whose time is not known: {unknown}")
+    if known_estimates:
+        prefix = "at least " if unknown_count else ""
+        parts.append(f"{prefix}{format_duration(work)} of one core, {prefix}{format_duration(wall)} with {cores}")
+        if foreign := [e.total_seconds for e in known_estimates if e.is_foreign]:
+            parts[0] += f" ({format_duration(sum(foreign))} of it as measured {ELSEWHERE})"
+    if unknown_count:
+        parts.append(f"experiments whose time is not known: {unknown_count}")
     return f"replicas missing: {jobs}; {'; '.join(parts)}"
 
 
-def time_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: Resolved | None = None) -> int:
-    """Minutes to ask for a replica: `_SLACK` times what it is estimated to take, `otherwise` where nobody knows.
+def estimate_time_limit(experiment: Resolved, default: int, root: Path = Path(), base: Resolved | None = None) -> int:
+    """Estimate the minutes to ask for a replica: `_SLACK` times what it takes, `default` where nobody knows.
 
-    Another processor's times are no ground for ending a job. `like`: the experiment that it is a variant of.
+    Another processor's times are no ground for ending a job. `base`: the experiment that it is a variant of.
     """
     try:
-        (estimate,) = estimates([experiment], root, among=[like] if like else [])
+        (estimate,) = estimate_times([experiment], root, among=[base] if base else [])
     except (UserError, OSError):
         # A record that is damaged or cannot be read: collecting says so, with the remedy.
-        return otherwise
-    if estimate.seconds is None or estimate.elsewhere:
-        return otherwise
+        return default
+    if estimate.seconds is None or estimate.is_foreign:
+        return default
     return math.ceil(max(_SLACK * estimate.seconds, _SHORTEST) / 60.0)
 
 
-def memory_limit(experiment: Resolved, otherwise: int, root: Path = Path(), like: Resolved | None = None) -> int:
-    """MiB to ask for a replica: from the largest peak of its experiment's finished replicas, on whatever processor.
+def estimate_memory_limit(experiment: Resolved, default: int, root: Path = Path(), base: Resolved | None = None) -> int:
+    """Estimate the MiB to ask for a replica: by the largest peak of its finished replicas, on any processor.
 
-    Where there are none, from those of `like`, the experiment that it is a variant of; else `otherwise`. Replicas that
+    Where there are none, by those of `base`, the experiment that it is a variant of; else `default`. Replicas that
     trained together do not count: their peak is of all of them.
     """
     try:
-        for source in (experiment, like):
+        for source in (experiment, base):
             runs = [r["run"] for r in (read_records(source, root) if source else []) if r["status"] == "finished"]
             peaks = [run["peak_memory_mib"] for run in runs if run["engine"] != "stacked" and "peak_memory_mib" in run]
             if peaks:
-                return max(math.ceil(_MEMORY_SLACK * max(peaks) + _AROUND), _LEAST_MEMORY)
+                return max(math.ceil(_MEMORY_SLACK * max(peaks) + _SNAKEMAKE_MEMORY), _LEAST_MEMORY)
     except (UserError, OSError):
         pass  # such a record, as above
-    return otherwise
+    return default
 
 
-def hours(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write a duration in one unit."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if seconds >= size:
@@ -168,63 +171,74 @@ def hours(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def on_cpu(record: Mapping[str, Any]) -> bool:
-    """Whether the record's time says what its replica takes on a core, whichever that was."""
+def is_cpu_time(record: Mapping[str, Any]) -> bool:
+    """Tell whether the record's time says what its replica takes on a core, whichever that was."""
     return record["status"] == "finished" and record["run"]["device"].startswith("cpu ")
 
 
-def ran_here(run: Mapping[str, Any]) -> bool:
-    """Whether it ran on this kind of processor."""
+def is_from_this_processor(run: Mapping[str, Any]) -> bool:
+    """Tell whether it ran on this kind of processor."""
     return run["device"] == f"cpu ({processor()})"
 
 
-def paced(one: Resolved, tiers: Iterable[Resolved], share: float, root: Path) -> list[tuple[float, dict[str, Any]]]:
-    """Seconds that a replica of `one` takes at the pace of each finished one of another tier, and how that one ran.
+def list_paced_times(
+    experiment: Resolved, tiers: Iterable[Resolved], share: float, root: Path
+) -> list[tuple[float, dict[str, Any]]]:
+    """List the seconds of a replica of `experiment`, at the pace of each finished one of another tier, with its `run`.
 
-    `tiers`: the experiments of other tiers; what is not `one` at another length is passed over. `share`: of the most
-    units of work, how many are needed.
+    Args:
+        experiment: What is estimated.
+        tiers: The experiments of other tiers; what is not `experiment` at another length is passed over.
+        share: Of the most units of work, how many are needed.
+        root: The project's folder, with the records.
     """
-    if (most := _most(one)) is None:
+    if (length := _get_length(experiment)) is None:
         return []
-    alike = [e for e in tiers if e.id == one.id and e.corpus == one.corpus and _endless(e) == _endless(one)]
+    alike = [
+        e
+        for e in tiers
+        if e.id == experiment.id and e.corpus == experiment.corpus and _remove_length(e) == _remove_length(experiment)
+    ]
     return [
-        (record["run"]["wall_seconds"] / taken * most * share, record["run"])
+        (record["run"]["wall_seconds"] / units * length * share, record["run"])
         for other in alike
-        for record in filter(on_cpu, read_records(other, root))
-        if (taken := _units(other, record))
+        for record in filter(is_cpu_time, read_records(other, root))
+        if (units := _count_units(other, record))
     ]
 
 
-def _kind(experiment: Resolved) -> tuple[str, str]:
+def _get_kind(experiment: Resolved) -> tuple[str, str]:
     return experiment.paper, experiment.config["training"]["protocol"]
 
 
-def _shares(experiments: list[Resolved], records: Mapping[str, list[dict[str, Any]]]) -> dict[tuple[str, str], float]:
-    """By paper and protocol: the work that finished trainings took, of the most that they could have taken."""
-    taken: dict[tuple[str, str], list[float]] = {}
+def _compute_shares(
+    experiments: list[Resolved], records: Mapping[str, list[dict[str, Any]]]
+) -> dict[tuple[str, str], float]:
+    """Compute, by paper and protocol, the work that finished trainings took of the most that they could have taken."""
+    shares: dict[tuple[str, str], list[float]] = {}
     for experiment in experiments:
-        units = (_units(experiment, record) for record in records[experiment.id])
-        for some in filter(None, units):
-            taken.setdefault(_kind(experiment), []).append(some / _most(experiment))
-    return {kind: statistics.fmean(values) for kind, values in taken.items()}
+        units = (_count_units(experiment, record) for record in records[experiment.id])
+        for unit_count in filter(None, units):
+            shares.setdefault(_get_kind(experiment), []).append(unit_count / _get_length(experiment))
+    return {kind: statistics.fmean(values) for kind, values in shares.items()}
 
 
-def _options(experiment: Resolved) -> dict[str, Any]:
+def _get_options(experiment: Resolved) -> dict[str, Any]:
     return {} if experiment.is_check else experiment.config["training"]["options"]
 
 
-def _most(experiment: Resolved) -> float | None:
-    return next((_options(experiment)[name] for name in _LENGTHS if name in _options(experiment)), None)
+def _get_length(experiment: Resolved) -> float | None:
+    return next((_get_options(experiment)[name] for name in _LENGTHS if name in _get_options(experiment)), None)
 
 
-def _endless(experiment: Resolved) -> dict[str, Any]:
+def _remove_length(experiment: Resolved) -> dict[str, Any]:
     """Return the configuration without its length."""
-    options = {name: value for name, value in _options(experiment).items() if name not in _LENGTHS}
+    options = {name: value for name, value in _get_options(experiment).items() if name not in _LENGTHS}
     return {**experiment.config, "training": {**experiment.config["training"], "options": options}}
 
 
-def _units(experiment: Resolved, record: dict[str, Any]) -> float | None:
-    """Epochs of a finished training as it tells them, or its steps; None where nothing says so."""
-    if "max_epochs" in _options(experiment):
+def _count_units(experiment: Resolved, record: dict[str, Any]) -> float | None:
+    """Return the epochs of a finished training as it tells them, or its steps; None where nothing says so."""
+    if "max_epochs" in _get_options(experiment):
         return next((m["value"] for m in record["metrics"] if m["metric"] == "epochs"), None)
-    return _most(experiment)
+    return _get_length(experiment)

@@ -17,7 +17,7 @@ import pytest
 from experiment_helpers import DIGITS, experiment
 
 from reprise import cli
-from reprise.cli.common import console, table
+from reprise.cli.common import make_console, make_table
 from reprise.errors import printable
 from reprise.files import as_csv_text, atomic_path, write_if_changed, write_json
 from reprise.records.resolved import Resolved
@@ -59,7 +59,7 @@ def test_quiet_and_verbose_set_the_level_of_the_log(monkeypatch, capsys, options
         for level, letter in zip((logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR), "DIWE", strict=True):
             log.log(level, "%s", letter)
 
-    monkeypatch.setattr(cli, "_function", lambda _: command)
+    monkeypatch.setattr(cli, "_load_function", lambda _: command)
     status = cli.main(["list", *options])
     shown = capsys.readouterr()
     assert status == (2 if printed is None else 0)
@@ -203,9 +203,9 @@ def test_schemas_are_written_in_a_clone_alone_or_into_the_folder_that_is_named(t
 
 @pytest.mark.parametrize("code", ["\x1b[2J", "\x9b5n", "\x07", "\r", "\u202e", "\x00"])
 def test_no_text_of_a_file_steers_the_terminal(code, capsys):
-    out = console()
+    out = make_console()
     out.print(f"a{code}b")
-    out.print(table(("head",), [(f"a{code}b",)], f"t{code}"))
+    out.print(make_table(("head",), [(f"a{code}b",)], f"t{code}"))
     assert code not in capsys.readouterr().out + printable(code)
     assert printable("é ∂ 語\n\t") == "é ∂ 語\n\t"
 

@@ -16,7 +16,7 @@ def test_every_command_explains_itself_with_an_example_that_it_takes(command, ca
     example = " ".join(capsys.readouterr().out.split()).partition("example: ")[2]
     program, name, *rest = shlex.split(example)
     assert (program, name) == ("reprise", command)
-    cli.command_parser(command).parse_args(rest)
+    cli.make_command_parser(command).parse_args(rest)
 
 
 def test_help_lists_every_command_and_none_is_bad_input(capsys):
@@ -41,7 +41,7 @@ def test_what_a_terminal_cannot_show_ends_no_command(monkeypatch, encoding, prin
         print("§ 1 −2")
         print("§ 1 −2", file=sys.stderr)
 
-    monkeypatch.setattr(cli, "_function", lambda command: show)
+    monkeypatch.setattr(cli, "_load_function", lambda command: show)
     streams = [io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2)]
     for name, stream in zip(("stdout", "stderr"), streams, strict=True):
         monkeypatch.setattr(sys, name, stream)

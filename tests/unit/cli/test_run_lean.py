@@ -69,7 +69,7 @@ def test_a_missing_package_is_named_where_reprise_is_not_installed(monkeypatch, 
         raise ModuleNotFoundError("hidden", name="seaborn")
 
     monkeypatch.setattr(cli, "requires", not_installed)
-    monkeypatch.setattr(cli, "command_parser", missing)
+    monkeypatch.setattr(cli, "make_command_parser", missing)
     assert cli.main(["render"]) == EXIT_USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("reprise: error: render needs the package seaborn; run `make env`")
@@ -86,7 +86,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, capsys, in_clone
         raise ModuleNotFoundError("hidden", name="conllu")
 
     monkeypatch.setattr(cli, "_IN_CLONE", in_clone)
-    monkeypatch.setattr(cli, "command_parser", missing)
+    monkeypatch.setattr(cli, "make_command_parser", missing)
     assert cli.main(["prepare"]) == EXIT_USAGE
     assert remedy in capsys.readouterr().err
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from reprise.cli.sample import Text, written
+from reprise.cli.sample import Text, draw_symbols
 from reprise.evaluation.neighbours import neighbours, words_with_matrices
 from reprise.models.rntn import RNTN
 
@@ -22,14 +22,16 @@ def fixed(symbols):
 
 
 def counts(**changes):
-    return torch.bincount(torch.tensor(list(written(fixed, [0], given(**changes)))), minlength=4)
+    return torch.bincount(torch.tensor(list(draw_symbols(fixed, [0], given(**changes)))), minlength=4)
 
 
 def test_symbols_are_drawn_as_often_as_the_model_says_and_the_seed_decides():
     drawn = counts(length=4000) / 4000
     assert drawn.sub(torch.tensor([0.5, 0.3, 0.15, 0.05])).abs().max() < 0.03
-    assert [list(written(fixed, [0], given(seed=s))) for s in (1, 1)] == [list(written(fixed, [0], given(seed=1)))] * 2
-    assert list(written(fixed, [0], given(seed=1))) != list(written(fixed, [0], given(seed=2)))
+    assert [list(draw_symbols(fixed, [0], given(seed=s))) for s in (1, 1)] == [
+        list(draw_symbols(fixed, [0], given(seed=1)))
+    ] * 2
+    assert list(draw_symbols(fixed, [0], given(seed=1))) != list(draw_symbols(fixed, [0], given(seed=2)))
 
 
 @pytest.mark.parametrize(("how", "words"), [({"top_k": 1}, {0}), ({"top_k": 2}, {0, 1}), ({"top_k": 9}, {0, 1, 2, 3})])
@@ -47,7 +49,7 @@ def test_every_symbol_follows_those_before_it():
     def counting(symbols):
         return torch.log(torch.nn.functional.one_hot((symbols[-1] + 1) % 4, 4).double())
 
-    assert list(written(counting, [2], given(length=6))) == [3, 0, 1, 2, 3, 0]
+    assert list(draw_symbols(counting, [2], given(length=6))) == [3, 0, 1, 2, 3, 0]
 
 
 def test_words_have_blanks_between_them_and_sentences_a_line_each():

@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from reprise import cli
-from reprise.estimate.estimates import Estimate, estimates, hours, memory_limit, summary, time_limit
+from reprise.estimate.estimates import (
+    Estimate,
+    estimate_memory_limit,
+    estimate_time_limit,
+    estimate_times,
+    format_duration,
+    summarise_estimates,
+)
 from reprise.records.record import Outcome, make_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.devices import processor
@@ -28,23 +35,23 @@ def leave(tmp_path, which, replica, seconds, epochs=None, device=None, diverged=
 
 
 def told(one):
-    return one.missing, one.seconds, one.source, one.elsewhere
+    return one.missing, one.seconds, one.source, one.is_foreign
 
 
 def test_finished_replicas_say_how_long_the_others_take_and_a_check_takes_no_time(tmp_path):
     one, unprepared = experiment(replicas=4), experiment("unprepared", corpus="data/corpora/x.npz")
     leave(tmp_path, one, 0, 100.0)
     leave(tmp_path, one, 2, 200.0)
-    found, check, other = estimates([one, CHECK, unprepared], tmp_path)
+    found, check, other = estimate_times([one, CHECK, unprepared], tmp_path)
     assert told(found) == (2, 150.0, "finished replicas", False)
     assert told(other) == (2, None, "no finished replica", False)
     assert (found.total, check.seconds, other.total) == (300.0, 0.0, None)
     known = [Estimate(experiment(), 3, 3600.0, ""), Estimate(experiment("two"), 1, 9000.0, "")]
-    assert summary(known, 1) == "replicas missing: 4; 5.5 h of one core, 5.5 h with 1"
+    assert summarise_estimates(known, 1) == "replicas missing: 4; 5.5 h of one core, 5.5 h with 1"
     # No faster than the longest replica.
-    assert summary(known, 8) == "replicas missing: 4; 5.5 h of one core, 2.5 h with 8"
-    assert summary([Estimate(experiment(), 0, None, "")], 8) == "nothing is missing"
-    assert [hours(seconds) for seconds in (3.2, 90, 5400)] == ["3 s", "1.5 min", "1.5 h"]
+    assert summarise_estimates(known, 8) == "replicas missing: 4; 5.5 h of one core, 2.5 h with 8"
+    assert summarise_estimates([Estimate(experiment(), 0, None, "")], 8) == "nothing is missing"
+    assert [format_duration(seconds) for seconds in (3.2, 90, 5400)] == ["3 s", "1.5 min", "1.5 h"]
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_text("{"), lambda path: path.unlink() or path.mkdir()])
@@ -52,9 +59,9 @@ def test_a_time_limit_leaves_room_and_a_record_that_cannot_be_read_is_none_to_go
     one, short, unknown = experiment(), experiment("short"), experiment("unknown")
     leave(tmp_path, one, 0, 7200.0)
     leave(tmp_path, short, 0, 1.0)
-    assert [time_limit(e, 1440, tmp_path) for e in (one, short, unknown, CHECK)] == [360, 10, 1440, 10]
+    assert [estimate_time_limit(e, 1440, tmp_path) for e in (one, short, unknown, CHECK)] == [360, 10, 1440, 10]
     damage(tmp_path / one.get_record_path(0))
-    assert (time_limit(one, 1440, tmp_path), memory_limit(one, 4000, tmp_path)) == (1440, 4000)
+    assert (estimate_time_limit(one, 1440, tmp_path), estimate_memory_limit(one, 4000, tmp_path)) == (1440, 4000)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +80,12 @@ def test_a_memory_limit_leaves_room(left, limit, tmp_path):
     one, variant = experiment(), experiment("one@rate=half", rate=0.5)
     for replica, how in enumerate(left):
         leave(tmp_path, one, replica, 1.0, **how)
-    assert memory_limit(one, 4000, tmp_path) == memory_limit(variant, 4000, tmp_path, like=one) == limit
-    assert memory_limit(variant, 4000, tmp_path) == 4000
+    assert (
+        estimate_memory_limit(one, 4000, tmp_path) == estimate_memory_limit(variant, 4000, tmp_path, base=one) == limit
+    )
+    assert estimate_memory_limit(variant, 4000, tmp_path) == 4000
     leave(tmp_path, variant, 0, 1.0, peak=1000.0)  # its own say more
-    assert memory_limit(variant, 4000, tmp_path, like=one) == 1900
+    assert estimate_memory_limit(variant, 4000, tmp_path, base=one) == 1900
 
 
 def test_another_processor_speaks_last_and_is_named(tmp_path):
@@ -84,39 +93,42 @@ def test_another_processor_speaks_last_and_is_named(tmp_path):
     leave(tmp_path, one, 0, 100.0, device=OTHER)
     leave(tmp_path, one, 1, 3.0, diverged={"epoch": 1})
     leave(tmp_path, one, 2, 5.0, device="cuda (a GPU)", engine="stacked")
-    found = estimates([one, variant, unknown], tmp_path)
+    found = estimate_times([one, variant, unknown], tmp_path)
     source = "finished replicas on another processor"
     assert told(found[0]) == (1, 100.0, source, True)
-    assert [(e.seconds, e.elsewhere) for e in found[1:]] == [(100.0, True), (None, False)]
-    assert summary(found, cores=2) == (
+    assert [(e.seconds, e.is_foreign) for e in found[1:]] == [(100.0, True), (None, False)]
+    assert summarise_estimates(found, cores=2) == (
         "replicas missing: 5; at least 5.0 min of one core, at least 2.5 min with 2 (5.0 min of it as measured on "
         "another processor); experiments whose time is not known: 1"
     )
     # No ground for ending a job here.
-    assert time_limit(one, 1440, tmp_path) == 1440
+    assert estimate_time_limit(one, 1440, tmp_path) == 1440
 
 
 def test_a_variant_takes_what_its_experiment_takes(tmp_path):
     one, variant = experiment(replicas=1), experiment("one@rate=half", rate=0.5)
     leave(tmp_path, one, 0, 50.0)
-    (found,) = estimates([variant], tmp_path, among=[one])
+    (found,) = estimate_times([variant], tmp_path, among=[one])
     assert told(found) == (2, 50.0, "finished replicas of its experiment", False)
-    assert (time_limit(variant, 1440, tmp_path, like=one), time_limit(variant, 1440, tmp_path)) == (10, 1440)
+    assert (estimate_time_limit(variant, 1440, tmp_path, base=one), estimate_time_limit(variant, 1440, tmp_path)) == (
+        10,
+        1440,
+    )
     leave(tmp_path, variant, 0, 7200.0)  # its own say more
-    assert estimates([variant], tmp_path, among=[one])[0].seconds == 7200.0
+    assert estimate_times([variant], tmp_path, among=[one])[0].seconds == 7200.0
 
 
 def test_an_epoch_or_a_step_takes_what_it_took_at_the_other_tier(tmp_path):
     long, short = experiment(tier="paper", most=25), experiment(tier="reduced", most=6)
     leave(tmp_path, short, 0, 60.0, epochs=6)
     leave(tmp_path, short, 1, 60.0, epochs=3)
-    (found,) = estimates([long], tmp_path, tiers=[short])
+    (found,) = estimate_times([long], tmp_path, tiers=[short])
     source = "finished replicas of another tier, by what they trained"
     assert told(found) == (2, pytest.approx(25 * (10.0 + 20.0) / 2), source, False)
     # As many epochs as finished trainings of the tier needed.
     done = experiment("done", tier="paper", most=25)
     leave(tmp_path, done, 0, 1.0, epochs=10)
-    (found,) = estimates([long], tmp_path, among=[done], tiers=[short])
+    (found,) = estimate_times([long], tmp_path, among=[done], tiers=[short])
     assert found.seconds == pytest.approx(10 * (10.0 + 20.0) / 2)
     long, short = (
         replace(experiment("steps", tier=tier), config={"training": {"protocol": "s", "options": {"steps": steps}}})
@@ -124,14 +136,14 @@ def test_an_epoch_or_a_step_takes_what_it_took_at_the_other_tier(tmp_path):
     )
     variant = replace(long, experiment="steps@a=b", assumption="a", alternative="b")
     leave(tmp_path, short, 0, 5.0)
-    assert [e.seconds for e in estimates([long, variant], tmp_path, tiers=[short])] == [100.0, 100.0]
+    assert [e.seconds for e in estimate_times([long, variant], tmp_path, tiers=[short])] == [100.0, 100.0]
 
 
 @pytest.mark.parametrize("change", [{"rate": 0.2}, {"corpus": "data/corpora/d.npz"}, {"name": "two"}])
 def test_what_trains_otherwise_says_nothing(tmp_path, change):
     short = experiment(tier="reduced", **change)
     leave(tmp_path, short, 0, 60.0, epochs=6)
-    (found,) = estimates([experiment(tier="paper", most=25)], tmp_path, tiers=[short])
+    (found,) = estimate_times([experiment(tier="paper", most=25)], tmp_path, tiers=[short])
     assert found.seconds is None
 
 
@@ -150,8 +162,8 @@ def test_what_is_nearest_comes_first(tmp_path, device_of_long, device_of_short, 
     if device_of_long:
         leave(tmp_path, long, 0, 99.0, device=device_of_long, epochs=25)
     leave(tmp_path, short, 0, 50.0, device=device_of_short, epochs=5)
-    (one,) = estimates([long], tmp_path, tiers=[short])
-    assert (one.seconds, one.elsewhere) == found
+    (one,) = estimate_times([long], tmp_path, tiers=[short])
+    assert (one.seconds, one.is_foreign) == found
 
 
 def test_the_command_lists_what_is_missing(capsys):

@@ -92,7 +92,7 @@ def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_i
     """Replicas of one experiment may have been trained by several engines, whose numbers differ."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"python -m reprise train (.*again\.json)", text)
-    given = cli.command_parser("train").parse_args(command.split())
+    given = cli.make_command_parser("train").parse_args(command.split())
     (experiment,) = [e for e in experiments(given.tier) if e.id == given.experiment]
     record = json.loads((ROOT / experiment.get_record_path(given.replica)).read_text(encoding="utf-8"))
     assert record["run"]["engine"] == given.engine == "fused"

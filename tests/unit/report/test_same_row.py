@@ -6,7 +6,7 @@ import re
 import pytest
 from report_case import contexts, project
 
-from reprise.cli.show import claim_text
+from reprise.cli.show import write_claim
 from reprise.report.page.page import TIERS, make_blocks
 from reprise.report.page.readme import render_results
 from reprise.report.papers.shared.tables import claims as claims_table
@@ -64,7 +64,7 @@ def test_every_reader_has_the_same_numbers(paper, key, answered, sections, markd
         assert " | ".join((cells.paper, cells.ours, cells.n, cells.answer)) in text
     monkeypatch.setenv("COLUMNS", "200")
     decisions = {tier: papers[paper].claims.get(key) for tier, papers in contexts().items()}
-    terminal = " ".join(claim_text(paper, key, project().papers[paper], decisions).split())
+    terminal = " ".join(write_claim(paper, key, project().papers[paper], decisions).split())
     assert cells.answer in terminal
     assert " ".join(cells.ours.split()) in terminal
 

@@ -13,7 +13,7 @@ from experiment_helpers import jobs_of
 from safetensors.torch import save_file
 from test_protocols import LEARN, changes_of, make  # noqa: F401
 
-from reprise.cli.evaluate import Measured, compared
+from reprise.cli.evaluate import Measurement, compare_numbers
 from reprise.data.pairs.pairs import lines_of_test, source_of
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import load_record
@@ -43,7 +43,7 @@ def loaded(resolved, path):
 
 def differences(record, training, measured=None):
     measured = measured or training.measure(lambda _: None)
-    return list(compared(record, Measured(measured, [], {})))
+    return list(compare_numbers(record, Measurement(measured, [], {})))
 
 
 def largest_relative_difference(record, measured):
