@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from benchmarks import BENCHES
-from reprise.errors import EXIT_FAILED, EXIT_USAGE, Failed, UserError, known
-from reprise.files import describe_os_error, output_file
+from reprise.errors import EXIT_FAILED, EXIT_USAGE, Failed, UserError, suggest_name
+from reprise.files import describe_os_error, make_output_type
 
 ROOT = Path(__file__).parents[1]
 TABLE, MACHINES, EVALUATIONS = "table", "machines", "evaluations"
@@ -41,7 +41,7 @@ def make_parser() -> Parser:
     names = ", ".join((*BENCHES, TABLE, MACHINES))
     parser.add_argument("name", metavar="NAME", help=f"one of {names} or {EVALUATIONS}")
     default = "without FILE: results/bench/[jobs/]<NAME>/<processor>[-<REPRISE_MARCH>].json"
-    write = output_file("--json", "bench.json")
+    write = make_output_type("--json", "bench.json")
     parser.add_argument(
         "--json", type=write, nargs="?", const=True, metavar="FILE", help=f"write the result; {default}"
     )
@@ -94,7 +94,7 @@ def time_bench(options: argparse.Namespace) -> None:
     """
     name = options.name
     if name not in BENCHES:
-        raise UserError(f"no benchmark '{name}'; {known(name, BENCHES)}")
+        raise UserError(f"no benchmark '{name}'; {suggest_name(name, BENCHES)}")
     if not options.budget > 0:
         raise UserError(f"--budget {options.budget:g}: give a number of seconds above 0")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
@@ -152,10 +152,10 @@ def default_path(name: str, jobs: int | None) -> Path:
     """Return the committed place of a benchmark's result on this processor, of `jobs` at once if there are any."""
     from benchmarks.processor import name_processor, read_cpuinfo
     from benchmarks.table import COMMITTED, JOBS
-    from reprise.environment import instruction_set
+    from reprise.environment import get_instruction_set
     from reprise.training.devices import processor
 
-    stem = name_processor(processor(), read_cpuinfo(), instruction_set())
+    stem = name_processor(processor(), read_cpuinfo(), get_instruction_set())
     return (COMMITTED / JOBS if jobs else COMMITTED) / name / f"{stem}.json"
 
 

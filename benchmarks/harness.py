@@ -214,7 +214,7 @@ def machine_facts(core: int | None) -> dict[str, Any]:
     """Processor, core, versions and what else tells one measurement from another."""
     import torch
 
-    from reprise.environment import instruction_set
+    from reprise.environment import get_instruction_set
     from reprise.training.loop import run_facts
 
     run = run_facts("", torch.device("cpu"), 0.0, 0)
@@ -227,7 +227,7 @@ def machine_facts(core: int | None) -> dict[str, Any]:
         answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         versions["compiler"] = answer.partition("\n")[0]
     kept = {key: run[key] for key in ("device", "platform", "cpu_capability")} | {
-        "march": instruction_set() or "native"
+        "march": get_instruction_set() or "native"
     }
     if torch.cuda.is_available():
         kept["gpu"] = torch.cuda.get_device_name()

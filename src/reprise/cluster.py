@@ -27,16 +27,18 @@ class Limits:
     max_gpu: int = 0
 
 
-def within_limits(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Limits]) -> tuple[int, int]:
+def limit_request(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Limits]) -> tuple[int, int]:
     """Cut minutes and memory (MB) down to what one partition allows.
 
     Only partitions with enough GPUs count; for a job without one, those without GPUs come first. Of several that allow
     too little the one with the most time is taken: a training that runs out of time goes on from its checkpoint, but
     waits for its turn again. Without any partition the request stays as it is.
     """
-    able = [limits for limits in partitions if limits.max_gpu >= gpus]
-    able = [limits for limits in able if gpus or not limits.max_gpu] or able
-    allowed = [(int(min(minutes, limits.max_runtime)), int(min(mem_mb, limits.max_mem_mb))) for limits in able]
+    partitions_able = [limits for limits in partitions if limits.max_gpu >= gpus]
+    partitions_able = [limits for limits in partitions_able if gpus or not limits.max_gpu] or partitions_able
+    allowed = [
+        (int(min(minutes, limits.max_runtime)), int(min(mem_mb, limits.max_mem_mb))) for limits in partitions_able
+    ]
     return max(allowed, default=(minutes, mem_mb))
 
 
@@ -53,7 +55,7 @@ def require_cluster(workflow: Any) -> None:
         raise UserError("profiles/slurm: no command 'sbatch' here; use the cluster's head node, or omit the profile")
 
 
-def partition_limits(workflow: Any) -> list[Limits] | None:
+def find_partition_limits(workflow: Any) -> list[Limits] | None:
     """Return the limits of the partitions that a profile names, else those that SLURM states of where jobs will go.
 
     Args:
@@ -69,17 +71,17 @@ def partition_limits(workflow: Any) -> list[Limits] | None:
     if not hasattr(executor, "partition_config"):
         return None
     path = executor.partition_config or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
-    if path and (named := _named_partitions(path)):
-        return named
+    if path and (partitions := _read_partitions(path)):
+        return partitions
     if any("slurm_partition" in rule for rule in resources.overwrite_resources.values()):
         return []
     defaults = resources.default_resources or {}
     chosen = defaults["slurm_partition"] if "slurm_partition" in defaults else None  # noqa: SIM401
-    limits = slurm_partition(chosen and str(getattr(chosen, "raw", chosen)))
+    limits = query_partition(chosen and str(getattr(chosen, "raw", chosen)))
     return [limits] if limits else []
 
 
-def _named_partitions(path: str) -> list[Limits]:
+def _read_partitions(path: str) -> list[Limits]:
     from snakemake_executor_plugin_slurm.partitions import read_partition_file
     from snakemake_interface_common.exceptions import WorkflowError
 
@@ -89,7 +91,7 @@ def _named_partitions(path: str) -> list[Limits]:
         raise UserError(f"{path}: key partitions: {error}; correct it, see docs/slurm.md") from None
 
 
-def slurm_partition(name: str | None = None) -> Limits | None:
+def query_partition(name: str | None = None) -> Limits | None:
     """Return the limits of SLURM's partition `name`, by default of the default one, as `scontrol` states them.
 
     None where there is no such command, no answer or no such partition: SLURM has the last word anyway. Limits of an
@@ -99,7 +101,7 @@ def slurm_partition(name: str | None = None) -> Limits | None:
     if command is None:
         return None
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [command, "--oneliner", "show", "partition"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -109,15 +111,15 @@ def slurm_partition(name: str | None = None) -> Limits | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    for line in done.stdout.splitlines():
+    for line in process.stdout.splitlines():
         stated = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if stated.get("PartitionName") == name or (name is None and stated.get("Default") == "YES"):
             memory = stated.get("MaxMemPerNode", "")
-            return Limits(_minutes(stated.get("MaxTime", "")), float(memory) if memory.isdigit() else math.inf)
+            return Limits(_parse_minutes(stated.get("MaxTime", "")), float(memory) if memory.isdigit() else math.inf)
     return None
 
 
-def _minutes(text: str) -> float:
+def _parse_minutes(text: str) -> float:
     """Read SLURM's [days-]hours:minutes:seconds; infinity for UNLIMITED and whatever else is no such time."""
     if not (match := _TIME.fullmatch(text)):
         return math.inf

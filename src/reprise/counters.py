@@ -50,10 +50,10 @@ def uniform32_torch(key: int, start: int, count: int, device: torch.device | str
     import torch
 
     counters = torch.arange(start + 1, start + 1 + count, dtype=torch.int64, device=device)
-    z = counters * signed(GOLDEN) + signed(key)
-    z = (z ^ _shifted(z, 30)) * signed(FIRST)
-    z = (z ^ _shifted(z, 27)) * signed(SECOND)
-    return _shifted(z ^ _shifted(z, 31), 32)
+    z = counters * convert_to_signed(GOLDEN) + convert_to_signed(key)
+    z = (z ^ _shift_right(z, 30)) * convert_to_signed(FIRST)
+    z = (z ^ _shift_right(z, 27)) * convert_to_signed(SECOND)
+    return _shift_right(z ^ _shift_right(z, 31), 32)
 
 
 def dropout_threshold(p: float) -> int:
@@ -97,11 +97,11 @@ def mix(z: int) -> int:
     return z ^ (z >> 31)
 
 
-def signed(value: int) -> int:
+def convert_to_signed(value: int) -> int:
     """Return the int64 with the bits of the uint64 `value`."""
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
-def _shifted(z: torch.Tensor, bits: int) -> torch.Tensor:
+def _shift_right(z: torch.Tensor, bits: int) -> torch.Tensor:
     """Shift to the right logically: torch's `>>` on int64 repeats the sign bit."""
     return (z >> bits) & ((1 << (64 - bits)) - 1)

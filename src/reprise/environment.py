@@ -10,33 +10,33 @@ MIRROR, BUILD, LDC_WSJ = "REPRISE_MIRROR", "REPRISE_BUILD", "REPRISE_LDC_WSJ"
 MARCH, SAVE_SECONDS, DEBUG = "REPRISE_MARCH", "REPRISE_SAVE_SECONDS", "REPRISE_DEBUG"
 
 
-def mirror() -> Path | None:
+def get_mirror() -> Path | None:
     """Return the folder of raw files that is looked into before the network, if one is named."""
-    folder = _path(MIRROR)
+    folder = _get_path(MIRROR)
     if folder and not folder.is_dir():
         raise UserError(f"{MIRROR}: no folder {folder}; name a folder that holds the datasets, or unset it")
     return folder
 
 
-def build_folder() -> Path:
+def get_build_folder() -> Path:
     """Return the absolute folder of compiled engines, which may not exist yet; build/kernels if none is named."""
-    folder = (_path(BUILD) or Path("build/kernels")).absolute()
+    folder = (_get_path(BUILD) or Path("build/kernels")).absolute()
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{BUILD}: {folder} is no folder; name one, or unset it")
     return folder
 
 
-def instruction_set() -> str:
+def get_instruction_set() -> str:
     """Return the processor for which C++ engines are compiled, as the compiler's -march has it; "" for this one."""
     return os.environ.get(MARCH, "")
 
 
-def ldc_wsj() -> str | None:
+def get_ldc_wsj() -> str | None:
     """Return the folder of LDC99T42 as it is written, if one is named; the dataset checks what it holds."""
     return os.environ.get(LDC_WSJ) or None
 
 
-def seconds_between_saves() -> float:
+def get_save_interval() -> float:
     """Return the seconds between two saves of a training, 30 if unset; a power cut costs at most so much work."""
     text = os.environ.get(SAVE_SECONDS) or "30"
     try:
@@ -48,10 +48,10 @@ def seconds_between_saves() -> float:
     return seconds
 
 
-def debug() -> bool:
+def is_debugging() -> bool:
     """Return whether errors are shown with their traceback."""
     return os.environ.get(DEBUG, "") not in ("", "0")
 
 
-def _path(name: str) -> Path | None:
+def _get_path(name: str) -> Path | None:
     return Path(text) if (text := os.environ.get(name)) else None

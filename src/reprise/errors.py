@@ -55,17 +55,17 @@ def report_memory(what: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError, ValueError) as error:
-        if not beyond_memory(error):
+        if not is_memory_error(error):
             raise
         raise UserError(f"{what}: needs more memory than there is; {remedy}") from error
 
 
-def beyond_memory(error: Exception) -> bool:
+def is_memory_error(error: Exception) -> bool:
     """Return whether memory could not hold what was asked for, by the error that torch, numpy or Python raised."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _TOO_LARGE)
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Return a text as a terminal can show it: control characters, which could steer it, are spelt out."""
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
@@ -73,32 +73,32 @@ def printable(text: str) -> str:
 _SHORT = Repr()
 _SHORT.maxlevel = _SHORT.maxdict = _SHORT.maxlist = 3
 _SHORT.maxstring = _SHORT.maxother = 70
-_NAMED = 12
+_MAX_NAMES = 12
 """Names that a line lists at most."""
 
 
-def shortened(value: Any) -> str:
+def shorten(value: Any) -> str:
     """Return a value as a line can hold it: of a long one, the beginning and the end."""
     return _SHORT.repr(value)
 
 
-def known(name: str, names: Iterable[str]) -> str:
+def suggest_name(name: str, names: Iterable[str]) -> str:
     """Return the remedy for an unknown name: the one that was probably meant, or the known names.
 
     "<experiment>" means "<paper>/<experiment>". Where there are too many of these, those of the paper that `name` says,
     else the papers.
     """
     names = sorted(names)
-    if close := [n for n in names if n.endswith(f"/{name}")] or get_close_matches(name, names, n=1):
-        return f"did you mean '{close[0]}'?"
+    if matches := [n for n in names if n.endswith(f"/{name}")] or get_close_matches(name, names, n=1):
+        return f"did you mean '{matches[0]}'?"
     papers = {n.partition("/")[0] for n in names if "/" in n}
-    if len(names) > _NAMED and papers.issuperset(n.partition("/")[0] for n in names):
+    if len(names) > _MAX_NAMES and papers.issuperset(n.partition("/")[0] for n in names):
         names = [n for n in names if n.startswith(f"{name.partition('/')[0]}/")] or sorted(papers)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"known are {', '.join(names[:_NAMED]) or 'none'}{more}"
+    rest = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"known are {', '.join(names[:_MAX_NAMES]) or 'none'}{rest}"
 
 
 def require_known(name: str, names: Iterable[str], where: str, what: str) -> None:
     """Raise `UserError`, which begins with `where`, unless the `name` is one of the `names` of `what`."""
     if name not in names:
-        raise UserError(f"{where}: no {what} '{name}'; {known(name, names)}")
+        raise UserError(f"{where}: no {what} '{name}'; {suggest_name(name, names)}")

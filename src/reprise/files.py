@@ -39,8 +39,8 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     except OSError as error:
         # A write that fails, or a temporary file that cannot be made, knows only the temporary name, or none.
         # An error without a number comes from the body, not from the system.
-        known = error.filename is None or Path(str(error.filename)).name.startswith(f".{path.name}.")
-        if error.errno is None or not known:
+        is_ours = error.filename is None or Path(str(error.filename)).name.startswith(f".{path.name}.")
+        if error.errno is None or not is_ours:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
@@ -68,10 +68,10 @@ def read_whole(path: Path) -> bytes:
 
 def entry_exists(path: Path) -> bool:
     """Return whether something stands at `path`, or did: behind a dead link, on a disk that is not mounted."""
-    return path.exists() or dead_link(path) is not None
+    return path.exists() or find_dead_link(path) is not None
 
 
-def dead_link(path: Path) -> Path | None:
+def find_dead_link(path: Path) -> Path | None:
     """Return the link at `path` or on the way to it that leads nowhere, or to itself; None where there is none."""
     for part in (path, *path.parents):
         if part.exists():
@@ -82,21 +82,21 @@ def dead_link(path: Path) -> Path | None:
 
 
 def describe_dead_link(link: Path) -> str:
-    """Say where a `dead_link` leads, and the remedy."""
+    """Say where a dead link leads, and the remedy."""
     return f"the link {link} leads nowhere (to {link.readlink()}); mount what it is to lead to, or remove the link"
 
 
-def as_csv_text(value: Any) -> Any:
+def escape_formula(value: Any) -> Any:
     """Return a value as a cell of a CSV file: a text that a spreadsheet would take for a formula begins with '."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "\t", "\r")) else value
 
 
-def canonical_json(value: Any) -> str:
+def dump_canonical_json(value: Any) -> str:
     """Return the one spelling of `value` in JSON: sorted keys, no blanks, ASCII; ValueError for NaN and infinity."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def json_text(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """Return `value` as readable JSON with sorted keys, a list of numbers on one line.
 
     Refuses NaN and infinity (ValueError).
@@ -106,8 +106,8 @@ def json_text(value: Any) -> str:
 
 
 def write_json(path: Path | str, value: Any) -> None:
-    """Write `json_text(value)` to `path`, whole or not at all."""
-    write_atomically(path, json_text(value))
+    """Write `dump_json(value)` to `path`, whole or not at all."""
+    write_atomically(path, dump_json(value))
 
 
 def write_if_changed(path: Path | str, content: str) -> bool:
@@ -128,7 +128,7 @@ def describe_os_error(error: OSError, action: str = "") -> str:
     # What is put into another's place has both names.
     where = Path(os.fsdecode(error.filename if error.filename2 is None else error.filename2))
     if isinstance(error, (NotADirectoryError, FileExistsError)):
-        if link := dead_link(where):
+        if link := find_dead_link(where):
             return f"{where}: {describe_dead_link(link)}"
         file = next(part for part in (where, *where.parents) if part.exists())
         return f"{where}: {file} is no folder, and one is wanted; move it away, or name another place"
@@ -137,7 +137,7 @@ def describe_os_error(error: OSError, action: str = "") -> str:
     return f"{error.filename}: {error.strerror}; {remedy}"
 
 
-def named_file(option: str, text: str, example: str) -> Path:
+def parse_file(option: str, text: str, example: str) -> Path:
     """Return the file that an option names; `UserError` where it cannot be one. `example` names one in a folder."""
     path = Path(text)
     if path.is_dir() or text.endswith("/"):
@@ -153,7 +153,7 @@ def require_place(path: Path, what: str) -> None:
     It is tried, as rights alone do not tell: of a disk that is read-only, say, or of a folder of the kernel's.
     """
     path = path.absolute()
-    if link := dead_link(path):
+    if link := find_dead_link(path):
         raise UserError(f"{what}: {describe_dead_link(link)}")
     if path.exists() and not path.is_file():
         raise UserError(f"{what}: is no plain file; move it away, or name another")
@@ -167,15 +167,15 @@ def require_place(path: Path, what: str) -> None:
         raise UserError(f"{what}: {folder} {why}; name a file in another folder") from None
 
 
-def output_file(option: str, example: str) -> Callable[[str], Path]:
+def make_output_type(option: str, example: str) -> Callable[[str], Path]:
     """Make the type of an option that names a file to write: `UserError` where none could be written."""
 
-    def checked(text: str) -> Path:
-        path = named_file(option, text, example)
+    def parse_output(text: str) -> Path:
+        path = parse_file(option, text, example)
         require_place(path, f"{option} {text}")
         return path
 
-    return checked
+    return parse_output
 
 
 def _sync_folder(folder: Path) -> None:

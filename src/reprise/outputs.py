@@ -8,7 +8,7 @@ from reprise.config.project import Project
 
 JUDGING = ("catalogue", "config", "data", "evaluation", "evidence", "files.py", "records", "units.py")
 """Packages and modules that decide what is collected and judged (as in dvc.yaml). Training is none of them."""
-_CODE = {".py", ".j2", ".css", ".js", ".mplstyle"}
+_CODE_SUFFIXES = {".py", ".j2", ".css", ".js", ".mplstyle"}
 
 
 class Outputs:
@@ -30,12 +30,12 @@ class Outputs:
         self.full_claims = (
             [] if project.config.tier == "paper" else sorted(map(str, Path("results/paper").glob("claims.json")))
         )
-        self.judging = code_files(JUDGING)
-        self.drawing = [*self.judging, *code_files(["report"])]
+        self.judging = list_code_files(JUDGING)
+        self.drawing = [*self.judging, *list_code_files(["report"])]
         # The page quotes the equations of the models' docstrings besides.
-        self.paging = [*self.drawing, *code_files(["models"])]
+        self.paging = [*self.drawing, *list_code_files(["models"])]
 
-    def displays(self, paper: str, kind: str, suffixes: Iterable[str]) -> list[str]:
+    def list_displays(self, paper: str, kind: str, suffixes: Iterable[str]) -> list[str]:
         """Return the files of a paper's displays.
 
         Args:
@@ -43,37 +43,41 @@ class Outputs:
             kind: "figures" or "tables".
             suffixes: The formats, for example "svg".
         """
-        keys = self.drawn(paper) if kind == "figures" else self.project.papers[paper].tables
+        keys = self.list_drawn_figures(paper) if kind == "figures" else self.project.papers[paper].tables
         return [f"{self.folder}/{kind}/{paper}-{key}.{suffix}" for key in keys for suffix in suffixes]
 
-    def drawn(self, paper: str) -> list[str]:
+    def list_drawn_figures(self, paper: str) -> list[str]:
         """Return the names of a paper's figures of which the tier has an experiment; the others stay undrawn."""
         entry, tier = self.project.papers[paper], self.project.config.tier
         cited = {key for e in entry.experiments.values() if tier in e.tiers for key in e.cited_by}
         return [key for key in entry.figures if key in cited]
 
-    def figures(self) -> list[str]:
+    def list_figures(self) -> list[str]:
         """Return the files of all figures."""
         return [
-            path for paper in self.project.papers for path in self.displays(paper, "figures", ("svg", "png", "pdf"))
+            path
+            for paper in self.project.papers
+            for path in self.list_displays(paper, "figures", ("svg", "png", "pdf"))
         ]
 
-    def tables(self) -> list[str]:
+    def list_tables(self) -> list[str]:
         """Return the files of all tables."""
-        return [path for name in self.project.papers for path in self.displays(name, "tables", ("csv", "md", "html"))]
+        return [
+            path for name in self.project.papers for path in self.list_displays(name, "tables", ("csv", "md", "html"))
+        ]
 
-    def all(self) -> list[str]:
+    def list_all(self) -> list[str]:
         """Return every file of the tier, and the page of all tiers."""
-        return [*self.collected, self.claims, *self.figures(), *self.tables(), "results/report.html"]
+        return [*self.collected, self.claims, *self.list_figures(), *self.list_tables(), "results/report.html"]
 
-    def labels(self, paper: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def label_displays(self, paper: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the figures (SVG) and tables (HTML) of a paper, and how Snakemake's own report lists each.
 
         Args:
             paper: The paper's name.
         """
         entry = self.project.papers[paper]
-        figures = {key: entry.figures[key] for key in self.drawn(paper)}
+        figures = {key: entry.figures[key] for key in self.list_drawn_figures(paper)}
         for kind, suffix, displays in (("figure", "svg", figures), ("table", "html", entry.tables)):
             for key, display in displays.items():
                 # Snakemake makes the category the name of a link, which a colon would end.
@@ -87,10 +91,10 @@ class Outputs:
                 )
 
 
-def code_files(names: Iterable[str]) -> list[str]:
+def list_code_files(names: Iterable[str]) -> list[str]:
     """Return the files of packages and modules: in a clone as they lie there, else where reprise is installed."""
     package = Path(__file__).resolve().parent
     files: list[Path] = []
     for path in (package / name for name in names):
-        files += [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix in _CODE)
+        files += [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix in _CODE_SUFFIXES)
     return [str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path) for path in files]

@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from reprise.cluster import Limits, within_limits
+from reprise.cluster import Limits, limit_request
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_other_tiers, resolve_tier
 from reprise.errors import EXIT_USAGE, Interrupted, UserError
@@ -34,7 +34,7 @@ The rule `train` takes each to its place: of a job that fails Snakemake deletes 
 that have finished are to stay.
 """
 _MINUTES_TO_MOVE = 10
-_CLOCKS_DIFFER = 10.0
+_CLOCK_TOLERANCE = 10.0
 """Seconds by which the clocks of a file server and of this machine may differ."""
 
 
@@ -86,7 +86,7 @@ class Plan:
         """A pattern of the tiers whose files this plan does not make."""
         return "|".join(tier for tier in TIERS if tier != self.tier)
 
-    def evaluations(self) -> list[str]:
+    def list_evaluations(self) -> list[str]:
         """Return the evaluation records that are there: no job makes them."""
         paths = (e.get_evaluation_path(replica) for e in self.experiments.values() for replica in range(e.replicas))
         return list(filter(os.path.lexists, paths))
@@ -95,7 +95,7 @@ class Plan:
         """Refuse a file of another tier."""
         raise UserError(f"a file of the tier {tier}; write --config tier={tier}")
 
-    def begin(self, inputs: Iterable[str], jobs: int) -> None:
+    def start_run(self, inputs: Iterable[str], jobs: int) -> None:
         """Hold the clone, check the inputs' dates, and say how long the training will take.
 
         Args:
@@ -111,22 +111,22 @@ class Plan:
         # A closed terminal ends a run as SIGTERM does. Under nohup SIGHUP is ignored, and stays so.
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
             signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
-        _LOG.info("reprise: tier %s: %s", self.tier, self.outlook(jobs))
+        _LOG.info("reprise: tier %s: %s", self.tier, self.describe_outlook(jobs))
 
-    def raw_files(self, corpus: str) -> list[str]:
+    def list_raw_files(self, corpus: str) -> list[str]:
         """Return the raw files that a corpus is made of; `corpus` is its name without folder and suffix."""
         dataset = self.corpora[f"data/corpora/{corpus}.npz"].config["data"]["dataset"]
         return [f"data/raw/{dataset}/{file.name}" for file in self.project.find_dataset(dataset).files]
 
-    def reader(self, corpus: str) -> str:
+    def find_reader(self, corpus: str) -> str:
         """Return an experiment that reads a corpus."""
         return self.corpora[f"data/corpora/{corpus}.npz"].id
 
-    def together(self, name: str) -> bool:
+    def is_trained_together(self, name: str) -> bool:
         """Return whether all missing replicas of an experiment train in one job."""
-        return trains_together(self.experiments[name], self.gpus())
+        return trains_together(self.experiments[name], self.count_gpus())
 
-    def inputs(self, name: str, together: bool = False) -> dict[str, list[str]]:
+    def list_inputs(self, name: str, together: bool = False) -> dict[str, list[str]]:
         """Return what a job of an experiment reads: its configuration, its corpus, and what was trained together.
 
         Args:
@@ -134,26 +134,26 @@ class Plan:
             together: Whether the job is the one that trains all its missing replicas.
         """
         experiment = self.experiments[name]
-        mark = [f"{TOGETHER}/{self.tier}/{name}.done"] if not together and self.together(name) else []
+        mark = [f"{TOGETHER}/{self.tier}/{name}.done"] if not together and self.is_trained_together(name) else []
         return {
             "config": [experiment.get_config_path()],
             "corpus": [experiment.corpus] if experiment.corpus else [],
             "together": mark,
         }
 
-    def device_option(self, name: str, gpu: int) -> str:
+    def choose_device_option(self, name: str, gpu: int) -> str:
         """Return the option that keeps a job which was given no GPU off one that it sees."""
         experiment = self.experiments[name]
         return "--device cpu" if not gpu and (experiment.device == "auto" or not learns(experiment)) else ""
 
-    def gpus(self) -> int:
+    def count_gpus(self) -> int:
         """Return how many GPUs a job can have. On a cluster the partitions say so: the head node has none."""
         partitions = self._partitions()
         if partitions is None:
             return self._gpus()
         return max((limits.max_gpu for limits in partitions), default=0)
 
-    def request(self, rule: str, attempt: int = 1, name: str = "") -> Request:
+    def make_request(self, rule: str, attempt: int = 1, name: str = "") -> Request:
         """Return what a job asks for, doubled with every attempt as far as a partition allows it.
 
         Args:
@@ -162,30 +162,30 @@ class Plan:
             name: The experiment of a training.
         """
         if rule == "train_together":
-            minutes, mem_mb, gpus = self._request_of_all(name)
-        elif rule == "train" and self.together(name):
+            minutes, mem_mb, gpus = self._request_for_all(name)
+        elif rule == "train" and self.is_trained_together(name):
             minutes, mem_mb, gpus = _MINUTES_TO_MOVE, self.project.config.resources.train.mem_mb, 0
         elif rule == "train":
-            minutes, mem_mb, gpus = *self._limits(name), 0
+            minutes, mem_mb, gpus = *self._estimate_limits(name), 0
         else:
             stated = getattr(self.project.config.resources, rule)
             minutes, mem_mb, gpus = stated.runtime, stated.mem_mb, 0
         more = 2 ** (attempt - 1)
-        return Request(*within_limits(minutes * more, mem_mb * more, gpus, self._partitions() or []), gpus)
+        return Request(*limit_request(minutes * more, mem_mb * more, gpus, self._partitions() or []), gpus)
 
-    def _request_of_all(self, name: str) -> tuple[int, int, int]:
+    def _request_for_all(self, name: str) -> tuple[int, int, int]:
         """Return minutes, memory (MB) and GPUs of all missing replicas. On a CPU they take turns.
 
         Their memory adds up: what trains on a GPU passes through the program's when it is made and when it is saved.
         """
-        experiment, gpus = self.experiments[name], self.gpus()
+        experiment, gpus = self.experiments[name], self.count_gpus()
         missing = sum(not Path(path).exists() for path in experiment.list_record_paths())
-        minutes, mem_mb = self._limits(name)
+        minutes, mem_mb = self._estimate_limits(name)
         room = max(self.project.config.resources.train.mem_mb, mem_mb * missing)
         return minutes if gpus else minutes * max(1, missing), room, gpus_wanted(experiment, gpus)
 
     @cached_property
-    def _limits(self) -> Callable[[str], tuple[int, int]]:
+    def _estimate_limits(self) -> Callable[[str], tuple[int, int]]:
         """Minutes and memory (MB) of a replica: as estimated, else as config/config.yaml has them."""
 
         @cache
@@ -199,7 +199,7 @@ class Plan:
 
         return limits
 
-    def outlook(self, at_once: int) -> str:
+    def describe_outlook(self, at_once: int) -> str:
         """Return how long the training will take with so many jobs at once, as far as that is known."""
         try:
             return summarise_estimates(
@@ -217,7 +217,7 @@ def require_past(paths: Iterable[Path]) -> None:
     Raises:
         UserError: A file is; nothing has been made yet.
     """
-    latest = time.time() + _CLOCKS_DIFFER
+    latest = time.time() + _CLOCK_TOLERANCE
     future = [path for path in paths if path.exists() and path.stat().st_mtime > latest]
     if future:
         raise UserError(

@@ -32,7 +32,9 @@ def bits(nats: float) -> float:
     return nats / math.log(2)
 
 
-def convert(value: float, unit: str, to: str, tokens: int | None = None, characters: int | None = None) -> float:
+def convert_entropy(
+    value: float, unit: str, to: str, tokens: int | None = None, characters: int | None = None
+) -> float:
     """Convert an entropy to another `Unit`; between tokens and characters it takes how many of each the text has.
 
     Raises:
@@ -51,7 +53,7 @@ def convert(value: float, unit: str, to: str, tokens: int | None = None, charact
     return value * tokens / characters if per_to == "character" else value * characters / tokens
 
 
-def derived(row: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def derive_metrics(row: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the metrics that follow from one of the `metrics` of a run record: rows like it.
 
     From a cross-entropy per token its perplexity, which may be infinite, and, where the predicted characters of its
@@ -62,5 +64,5 @@ def derived(row: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Ite
     yield {**row, "metric": "perplexity", "value": perplexity(row["value"]), "unit": "1"}
     counts = [m["value"] for m in metrics if (m["metric"], m["split"]) == ("predicted_characters", row["split"])]
     for count in counts:
-        value = convert(row["value"], row["unit"], "bits/character", row["n"], count)
+        value = convert_entropy(row["value"], row["unit"], "bits/character", row["n"], count)
         yield {**row, "metric": "bits_per_character", "value": value, "unit": "bits/character", "n": count}

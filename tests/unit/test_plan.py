@@ -43,42 +43,42 @@ def use(toy: Path, old: str, new: str) -> None:
 def test_a_training_reads_its_configuration_and_its_corpus(toy):
     words = plan().experiments[WORDS]
     inputs = {"config": ["results/quick/config/words/s-rnn-4.json"], "corpus": [words.corpus], "together": []}
-    assert plan().inputs(WORDS) == inputs
-    assert plan().inputs(COUNT)["corpus"] == []
+    assert plan().list_inputs(WORDS) == inputs
+    assert plan().list_inputs(COUNT)["corpus"] == []
     assert not (toy / "results").exists(), "a plan writes nothing"
 
 
 def test_a_request_is_doubled_with_every_attempt_up_to_what_a_partition_allows(toy):
     stated = plan().project.config.resources.train
     first = Request(stated.runtime, stated.mem_mb)
-    assert plan().request("train", 1, RNN) == first
-    assert plan().request("train", 3, RNN) == Request(4 * first.runtime, 4 * first.mem_mb)
+    assert plan().make_request("train", 1, RNN) == first
+    assert plan().make_request("train", 3, RNN) == Request(4 * first.runtime, 4 * first.mem_mb)
     narrow = [Limits(first.runtime + 1, first.mem_mb + 2)]
-    assert plan(narrow).request("train", 2, RNN) == Request(first.runtime + 1, first.mem_mb + 2)
-    assert plan().request("train", 1, COUNT).runtime == 10
+    assert plan(narrow).make_request("train", 2, RNN) == Request(first.runtime + 1, first.mem_mb + 2)
+    assert plan().make_request("train", 1, COUNT).runtime == 10
 
 
 def test_replicas_train_together_on_a_gpu_alone(toy):
     use(toy, "device: cpu", "device: auto")
     cpu, gpu, cluster = plan(), plan(gpus=1), plan([Limits(max_gpu=2)])
-    assert not cpu.together(RNN)
-    assert not gpu.together(COUNT)
+    assert not cpu.is_trained_together(RNN)
+    assert not gpu.is_trained_together(COUNT)
     for on in (gpu, cluster):
-        assert on.inputs(RNN)["together"] == ["build/together/quick/digits/rnn-t5.done"]
-        assert on.inputs(RNN, together=True)["together"] == []
-        assert on.request("train_together", 1, RNN).gpu == 1
-        assert on.request("train", 1, RNN).gpu == 0
+        assert on.list_inputs(RNN)["together"] == ["build/together/quick/digits/rnn-t5.done"]
+        assert on.list_inputs(RNN, together=True)["together"] == []
+        assert on.make_request("train_together", 1, RNN).gpu == 1
+        assert on.make_request("train", 1, RNN).gpu == 0
     # A job that was given no GPU uses none, even where it sees one.
-    assert [gpu.device_option(RNN, count) for count in (0, 1)] == ["--device cpu", ""]
+    assert [gpu.choose_device_option(RNN, count) for count in (0, 1)] == ["--device cpu", ""]
 
 
 def test_outputs_of_a_tier_are_its_data_its_displays_and_the_page(toy):
     outputs = Outputs(plan().project)
-    assert outputs.displays("digits", "figures", ("svg", "pdf")) == [
+    assert outputs.list_displays("digits", "figures", ("svg", "pdf")) == [
         f"results/quick/figures/digits-curves.{suffix}" for suffix in ("svg", "pdf")
     ]
-    assert {*outputs.figures(), *outputs.tables(), "results/report.html"} < set(outputs.all())
-    listed = dict(outputs.labels("digits"))
+    assert {*outputs.list_figures(), *outputs.list_tables(), "results/report.html"} < set(outputs.list_all())
+    listed = dict(outputs.label_displays("digits"))
     assert listed.keys() == {"results/quick/figures/digits-curves.svg", "results/quick/tables/digits-convergence.html"}
     assert outputs.full_claims == []
     (toy / "results/paper").mkdir(parents=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 RULES = Path(workflow.current_basedir.get_path_or_uri(secret_free=False))
 sys.path.insert(0, str(RULES.parents[1] / "src"))
 
-from reprise.cluster import partition_limits, require_cluster
+from reprise.cluster import find_partition_limits, require_cluster
 from reprise.environment import LDC_WSJ
 from reprise.errors import UserError
 from reprise.outputs import Outputs
@@ -28,7 +28,7 @@ shell.prefix(
 start_logging(logging.INFO)
 with stop_on_error():
     # Here `config` holds only what the command line says; the files are read strictly, by reprise.
-    PLAN = Plan.load(config, lambda: partition_limits(workflow))
+    PLAN = Plan.load(config, lambda: find_partition_limits(workflow))
     methods = map(str, workflow.deployment_settings.deployment_method)
     if shutil.which("conda") is None and any("conda" in m.lower() for m in methods):
         raise UserError(
@@ -41,7 +41,7 @@ RECORD = f"{RESULTS}/runs/{{id}}/{{replica}}-{{config_hash}}.json"
 os.environ.update({LDC_WSJ: PLAN.project.config.ldc_wsj or ""})
 
 
-def sources(paths):
+def mark_existing(paths):
     """Mark files that exist as made by no job. What the command line names stays an output, for `--force`."""
     settings = workflow.dag_settings
     named = set(map(os.path.normpath, {*settings.targets, *settings.forcerun}))
@@ -51,30 +51,30 @@ def sources(paths):
     ]
 
 
-def records(wildcards):
-    return sources(PLAN.records)
+def list_records(wildcards):
+    return mark_existing(PLAN.records)
 
 
-def evaluations(wildcards):
-    return sources(PLAN.evaluations())
+def list_evaluations(wildcards):
+    return mark_existing(PLAN.list_evaluations())
 
 
-def training_inputs(wildcards):
+def list_training_inputs(wildcards):
     """Return what the training of a replica reads; to a record that stays as it is nothing counts as newer."""
-    inputs, record = PLAN.inputs(wildcards.id), RECORD.format_map(wildcards)
-    inputs["corpus"] = sources(inputs["corpus"])
+    inputs, record = PLAN.list_inputs(wildcards.id), RECORD.format_map(wildcards)
+    inputs["corpus"] = mark_existing(inputs["corpus"])
     settings = workflow.dag_settings
     forced = settings.forcetargets or settings.forceall or record in settings.forcerun
     keep = ancient if Path(record).exists() and not forced else str
     return {name: list(map(keep, paths)) for name, paths in inputs.items()}
 
 
-def resources_of(kind):
+def make_resources(kind):
     """Return memory (MB) and minutes of a kind of job."""
 
-    def request(part):
+    def request_part(part):
         return lambda wildcards, attempt: getattr(
-            PLAN.request(kind, attempt, wildcards.get("id", "")), part
+            PLAN.make_request(kind, attempt, wildcards.get("id", "")), part
         )
 
-    return {part: request(part) for part in ("mem_mb", "runtime")}
+    return {part: request_part(part) for part in ("mem_mb", "runtime")}

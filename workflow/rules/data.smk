@@ -14,7 +14,7 @@ rule fetch:
     conda:
         "../../envs/data.yaml"
     resources:
-        **resources_of("fetch"),
+        **make_resources("fetch"),
     message:
         "fetching {wildcards.file} of {wildcards.dataset} (REPRISE_MIRROR first, then the network)"
     shell:
@@ -23,7 +23,7 @@ rule fetch:
 
 rule prepare:
     input:
-        lambda wildcards: PLAN.raw_files(wildcards.corpus),
+        lambda wildcards: PLAN.list_raw_files(wildcards.corpus),
     output:
         "data/corpora/{corpus}.npz",
     log:
@@ -33,9 +33,9 @@ rule prepare:
     conda:
         "../../envs/data.yaml"
     resources:
-        **resources_of("prepare"),
+        **make_resources("prepare"),
     params:
-        experiment=lambda wildcards: PLAN.reader(wildcards.corpus),
+        experiment=lambda wildcards: PLAN.find_reader(wildcards.corpus),
         tier=TIER,
     message:
         "preparing the corpus {wildcards.corpus}"

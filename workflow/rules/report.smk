@@ -3,8 +3,8 @@
 
 rule collect:
     input:
-        records=records,
-        evaluations=evaluations,
+        records=list_records,
+        evaluations=list_evaluations,
         code=OUTPUTS.judging,
     output:
         OUTPUTS.collected,
@@ -15,7 +15,7 @@ rule collect:
     conda:
         "../../envs/report.yaml"
     resources:
-        **resources_of("report"),
+        **make_resources("report"),
     params:
         tier=TIER,
     message:
@@ -26,8 +26,8 @@ rule collect:
 
 rule claims:
     input:
-        records=records,
-        evaluations=evaluations,
+        records=list_records,
+        evaluations=list_evaluations,
         wording=OUTPUTS.wording,
         code=OUTPUTS.judging,
     output:
@@ -39,7 +39,7 @@ rule claims:
     conda:
         "../../envs/report.yaml"
     resources:
-        **resources_of("report"),
+        **make_resources("report"),
     params:
         tier=TIER,
     message:
@@ -57,18 +57,18 @@ for paper, entry in PLAN.project.papers.items():
         input:
             OUTPUTS.claims,
             map(before_update, OUTPUTS.full_claims),
-            records=records,
-            evaluations=evaluations,
+            records=list_records,
+            evaluations=list_evaluations,
             wording=OUTPUTS.wording,
             reference=OUTPUTS.reference,
             code=OUTPUTS.drawing,
         output:
             [
                 report(path, caption="../report/display.rst", **label)
-                for path, label in OUTPUTS.labels(paper)
+                for path, label in OUTPUTS.label_displays(paper)
             ],
-            OUTPUTS.displays(paper, "figures", ("png", "pdf")),
-            OUTPUTS.displays(paper, "tables", ("csv", "md")),
+            OUTPUTS.list_displays(paper, "figures", ("png", "pdf")),
+            OUTPUTS.list_displays(paper, "tables", ("csv", "md")),
         log:
             f"logs/{TIER}/displays/{paper}.log",
         benchmark:
@@ -78,10 +78,13 @@ for paper, entry in PLAN.project.papers.items():
         conda:
             "../../envs/report.yaml"
         resources:
-            **resources_of("report"),
+            **make_resources("report"),
         params:
             tier=TIER,
-            names=[f"{paper}-{key}" for key in (*OUTPUTS.drawn(paper), *entry.tables)],
+            names=[
+                f"{paper}-{key}"
+                for key in (*OUTPUTS.list_drawn_figures(paper), *entry.tables)
+            ],
         message:
             f"drawing the figures and writing the tables of {paper}"
         shell:
@@ -92,11 +95,11 @@ rule page:
     input:
         OUTPUTS.collected,
         OUTPUTS.claims,
-        OUTPUTS.figures(),
-        OUTPUTS.tables(),
+        OUTPUTS.list_figures(),
+        OUTPUTS.list_tables(),
         map(before_update, OUTPUTS.full_claims),
-        records=records,
-        evaluations=evaluations,
+        records=list_records,
+        evaluations=list_evaluations,
         wording=OUTPUTS.wording,
         code=OUTPUTS.paging,
     output:
@@ -113,7 +116,7 @@ rule page:
     conda:
         "../../envs/report.yaml"
     resources:
-        **resources_of("report"),
+        **make_resources("report"),
     params:
         tier=TIER,
     message:

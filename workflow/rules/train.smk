@@ -17,7 +17,7 @@ rule resolve:
     conda:
         "../../envs/data.yaml"
     resources:
-        **resources_of("prepare"),
+        **make_resources("prepare"),
     params:
         tier=TIER,
     message:
@@ -28,7 +28,7 @@ rule resolve:
 
 rule train_together:
     input:
-        unpack(lambda wildcards: PLAN.inputs(wildcards.id, together=True)),
+        unpack(lambda wildcards: PLAN.list_inputs(wildcards.id, together=True)),
     output:
         temp(touch(f"{TOGETHER}/{TIER}/{{id}}.done")),
     log:
@@ -39,13 +39,13 @@ rule train_together:
         "../../envs/train.yaml"
     threads: 1
     resources:
-        **resources_of("train_together"),
+        **make_resources("train_together"),
         # Asked when the job is planned: while this file is read, the partitions are not known yet.
-        gpu=lambda wildcards: PLAN.request("train_together", 1, wildcards.id).gpu,
+        gpu=lambda wildcards: PLAN.make_request("train_together", 1, wildcards.id).gpu,
     params:
         tier=TIER,
         together=lambda wildcards: TOGETHER,
-        device=lambda wildcards, resources: PLAN.device_option(
+        device=lambda wildcards, resources: PLAN.choose_device_option(
             wildcards.id, resources.get("gpu")
         ),
     message:
@@ -57,7 +57,7 @@ rule train_together:
 
 rule train:
     input:
-        unpack(training_inputs),
+        unpack(list_training_inputs),
     output:
         RECORD,
     log:
@@ -68,12 +68,12 @@ rule train:
         "../../envs/train.yaml"
     threads: 1
     resources:
-        **resources_of("train"),
+        **make_resources("train"),
     params:
         corpus=lambda wildcards, input: (
             f"--corpus {input.corpus}" if input.get("corpus") else ""
         ),
-        device=lambda wildcards: PLAN.device_option(wildcards.id, 0),
+        device=lambda wildcards: PLAN.choose_device_option(wildcards.id, 0),
         together=lambda wildcards: TOGETHER,
     message:
         "training {wildcards.id}, replica {wildcards.replica}"

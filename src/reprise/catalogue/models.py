@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reprise.catalogue.own import is_own, load_own
 from reprise.catalogue.wording import get_source_path
-from reprise.errors import UserError, beyond_memory
+from reprise.errors import UserError, is_memory_error
 
 if TYPE_CHECKING:
     from torch import nn
@@ -61,7 +61,7 @@ class Model:
         try:
             return factory(**arguments)
         except (ValueError, RuntimeError, MemoryError) as error:
-            if beyond_memory(error):
+            if is_memory_error(error):
                 numbers = {name: value for name, value in arguments.items() if type(value) is int}
                 largest = f", with {max(numbers, key=numbers.get)} {max(numbers.values())}" if numbers else ""
                 raise ModelRefused(f"needs more memory than there is{largest}") from error

@@ -14,7 +14,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-from reprise.errors import UserError, known
+from reprise.errors import UserError, suggest_name
 
 
 def is_own(name: str) -> bool:
@@ -43,7 +43,7 @@ def load_own(path: str) -> Any:
         raise UserError(f"{_describe_with_place(error)}; correct the file") from error
     if not hasattr(content, name):
         own = [key for key, value in vars(content).items() if getattr(value, "__module__", "") == module]
-        raise UserError(f"{path}: no '{name}' in {content.__file__}; {known(name, own)}")
+        raise UserError(f"{path}: no '{name}' in {content.__file__}; {suggest_name(name, own)}")
     return getattr(content, name)
 
 

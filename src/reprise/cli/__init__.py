@@ -28,7 +28,7 @@ from reprise.errors import (
     Failed,
     Interrupted,
     UserError,
-    printable,
+    make_printable,
 )
 from reprise.files import describe_os_error
 from reprise.terminal import start_logging
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_command(command: str, arguments: Sequence[str]) -> int:
     options = make_command_parser(command).parse_args(arguments)
     with contextlib.ExitStack() as stack:
-        if options.debug or environment.debug():
+        if options.debug or environment.is_debugging():
             stack.enter_context(_show_tracebacks())
         if options.quiet:
             null_file = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
@@ -176,5 +176,5 @@ def _show_tracebacks() -> Iterator[None]:
 
 
 def _print_line(line: str, status: int) -> int:
-    print(f"reprise: {printable(line)}", file=sys.stderr)
+    print(f"reprise: {make_printable(line)}", file=sys.stderr)
     return status

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from reprise.files import named_file, output_file
+from reprise.files import make_output_type, parse_file
 from reprise.records.resolved import TIERS, Keep
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
@@ -105,7 +105,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
     "prepare": [
         make_argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
         make_argument(
-            "--output", type=output_file("--output", "corpus.npz"), help="default: where the pipeline puts it"
+            "--output", type=make_output_type("--output", "corpus.npz"), help="default: where the pipeline puts it"
         ),
         TIER,
     ],
@@ -119,7 +119,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         make_argument("--corpus", type=Path, help="default: where the pipeline puts it"),
         make_argument(
             "--output",
-            type=partial(named_file, "--output", example="record.json"),
+            type=partial(parse_file, "--output", example="record.json"),
             help="the run record; default: where the pipeline puts it",
         ),
         make_argument("--engine", help="auto, reference or another engine of the model; default: the configured one"),

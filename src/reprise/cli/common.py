@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reprise.config.project import CONFIG, Project, load_project
 from reprise.config.resolve import resolve_tier
-from reprise.errors import UserError, known, printable
+from reprise.errors import UserError, make_printable, suggest_name
 from reprise.evidence.numbers import numbers_of
 from reprise.files import entry_exists
 from reprise.records.resolved import TIERS, Resolved
@@ -59,13 +59,13 @@ def make_tier_error(tier: str, kind: str, name: str, names: Iterable[str]) -> Us
     others = [t for t in TIERS if t != tier and any(name in (e.id, e.paper) for e in load_tier(t)[1])]
     if others:
         return UserError(f"'{name}' is not in the tier {tier}; write {' or '.join(f'--tier {t}' for t in others)}")
-    return UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, names)}")
+    return UserError(f"no {kind} '{name}' in the tier {tier}; {suggest_name(name, names)}")
 
 
 def require_paper(project: Project, name: str) -> None:
     """UserError for a paper that config/config.yaml does not list."""
     if name not in project.papers:
-        raise UserError(f"no paper '{name}' in {CONFIG}; {known(name, project.papers)}")
+        raise UserError(f"no paper '{name}' in {CONFIG}; {suggest_name(name, project.papers)}")
 
 
 def make_console() -> Console:
@@ -77,7 +77,7 @@ def make_console() -> Console:
 
     class PrintableConsole(Console):
         def render_str(self, text: str, **how: Any) -> Text:  # which every text passes, those in tables too
-            return super().render_str(printable(text), **how)
+            return super().render_str(make_printable(text), **how)
 
     return PrintableConsole(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reprise.config.strict_yaml import load_yaml
-from reprise.errors import EXIT_INTERRUPTED, Failed, UserError, known
+from reprise.errors import EXIT_INTERRUPTED, Failed, UserError, suggest_name
 from reprise.files import require_place
 from reprise.records.resolved import TIERS, Resolved, read_resolved
 from reprise.training.devices import claim_gpu, learns, prepare_environment, visible_gpus
@@ -134,7 +134,7 @@ def choose_experiments(
     for kind, names, known_names in selections:
         for name in (name for name in names if name not in known_names):
             if not checked:
-                raise UserError(f"no {kind} '{name}' in the tier {tier}; {known(name, known_names)}")
+                raise UserError(f"no {kind} '{name}' in the tier {tier}; {suggest_name(name, known_names)}")
             from reprise.cli.common import make_tier_error
 
             raise make_tier_error(tier, kind, name, known_names)

@@ -7,7 +7,7 @@ from typing import Any
 
 from reprise.cli.common import find_experiment
 from reprise.cli.evaluate import find_corpus, load_trained
-from reprise.errors import UserError, printable
+from reprise.errors import UserError, make_printable
 
 
 def sample_command(options: argparse.Namespace) -> None:
@@ -30,7 +30,7 @@ def _write_sample(options: argparse.Namespace) -> None:
         require(
             options.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source"
         )
-        print(printable(training.translate(options.source, options.length, options.beam or 1)))
+        print(make_printable(training.translate(options.source, options.length, options.beam or 1)))
         return
     option = next((option for option in ("source", "beam") if getattr(options, option) is not None), None)
     require(option is None or translates, f"--{option}: {experiment.id} is no model of translation; use --prompt")
@@ -40,10 +40,10 @@ def _write_sample(options: argparse.Namespace) -> None:
     require(loaded is not None, f"{experiment.id}: trains no model of a text; name another experiment")
     text = Text(loaded.vocabulary, loaded.boundaries)
     start = text.read_symbols(options.prompt)
-    sys.stdout.write(printable(text.spell(start)))
+    sys.stdout.write(make_printable(text.spell(start)))
     previous = None
     for symbol in draw_symbols(training.next_log_p, start or [text.first], options):
-        sys.stdout.write(printable(text.spell_piece(symbol, previous is None and not start)))
+        sys.stdout.write(make_printable(text.spell_piece(symbol, previous is None and not start)))
         sys.stdout.flush()
         previous = symbol
     print()

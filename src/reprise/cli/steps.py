@@ -14,8 +14,8 @@ from reprise.cli.common import load_tier, select_experiments
 from reprise.config.datasets import NamedDataset
 from reprise.config.project import CONFIG, PAPERS, Project, load_project
 from reprise.config.resolve import resolve_tier
-from reprise.errors import Failed, UserError, known, report_memory
-from reprise.files import canonical_json, require_place, write_if_changed
+from reprise.errors import Failed, UserError, report_memory, suggest_name
+from reprise.files import dump_canonical_json, require_place, write_if_changed
 from reprise.records.resolved import Resolved
 
 _LOG = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ def fetch_command(options: argparse.Namespace) -> None:
     """
     from reprise.data.fetch import fetch_file
 
-    project, mirror = load_project(".", {"tier": options.tier} if options.tier else None), environment.mirror()
+    project, mirror = load_project(".", {"tier": options.tier} if options.tier else None), environment.get_mirror()
     specs = [
         _select_files(project.find_dataset(name), options.file) for name in _select_datasets(project, options.name)
     ]
@@ -53,7 +53,7 @@ def _select_datasets(project: Project, names: Sequence[str]) -> list[str]:
     for name in others:
         if "/" not in name and name not in project.papers:
             names_known = {*datasets, *project.papers}
-            raise UserError(f"{CONFIG}: key datasets: no dataset or paper '{name}'; {known(name, names_known)}")
+            raise UserError(f"{CONFIG}: key datasets: no dataset or paper '{name}'; {suggest_name(name, names_known)}")
     named = [name for name in names if name in datasets]
     read = [e.config["data"]["dataset"] for e in select_experiments(project, experiments, others) if e.corpus]
     return list(dict.fromkeys(named + read))
@@ -66,7 +66,7 @@ def _select_files(spec: NamedDataset, names: Sequence[str] | None) -> NamedDatas
     files = {f.name: f for f in spec.files}
     for file in names:
         if file not in files:
-            raise UserError(f"--file: dataset {spec.name} has no file '{file}'; {known(file, files)}")
+            raise UserError(f"--file: dataset {spec.name} has no file '{file}'; {suggest_name(file, files)}")
     return spec.model_copy(update={"files": [files[file] for file in names]})
 
 
@@ -146,7 +146,7 @@ def _check_own_models(project: Project, experiments: Iterable[Resolved]) -> None
         UserError: where one is not what its protocol trains.
     """
     trained = [experiment for experiment in experiments if not experiment.is_check]
-    own_models = {canonical_json(e.config["model"]): e for e in trained if is_own(e.config["model"]["name"])}
+    own_models = {dump_canonical_json(e.config["model"]): e for e in trained if is_own(e.config["model"]["name"])}
     for experiment in own_models.values():
         from reprise.training.protocol import report_model
         from reprise.training.protocols.language_model import check_contract

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from reprise.catalogue.options.base import Options, list_options
 from reprise.config.base import FORMS, Strict
 from reprise.config.sections import NAMES
-from reprise.errors import UserError, known, shortened
+from reprise.errors import UserError, shorten, suggest_name
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -138,24 +138,24 @@ def _describe_remedy(error: Any, keys: list[str], expected: list[str]) -> str:
             return f"missing; '{matches[0]}' is unknown, correct its spelling" if matches else _MISSING
         case "string_pattern_mismatch":
             pattern = error["ctx"]["pattern"]
-            return f"{shortened(error['input'])} {FORMS.get(pattern, f'is not of the form {pattern}; correct it')}"
+            return f"{shorten(error['input'])} {FORMS.get(pattern, f'is not of the form {pattern}; correct it')}"
         case "union_tag_not_found":
             name = error["input"].get(keys[-1]) if isinstance(error["input"], Mapping) else None
-            return f"{shortened(name)} is not known; {known(str(name), NAMES[keys[-2]][1])}" if name else _MISSING
+            return f"{shorten(name)} is not known; {suggest_name(str(name), NAMES[keys[-2]][1])}" if name else _MISSING
         case "value_error":
             return error["msg"].removeprefix("Value error, ")
         case "literal_error":
-            return f"{shortened(error['input'])} is not known; write one of {error['ctx']['expected']}"
+            return f"{shorten(error['input'])} is not known; write one of {error['ctx']['expected']}"
     if error["type"] in _BOUNDS:
         (bound,) = error["ctx"].values()
-        return f"{shortened(error['input'])} is out of bounds; write a number {_BOUNDS[error['type']]} {bound:.10g}"
+        return f"{shorten(error['input'])} is out of bounds; write a number {_BOUNDS[error['type']]} {bound:.10g}"
     if error["type"] in ("int_type", "float_type") and _is_number(error["input"]):
-        return f"{shortened(error['input'])} is a word; remove the quotes"
+        return f"{shorten(error['input'])} is a word; remove the quotes"
     if expected and error["type"] in _TYPES:
         setting = " {value: …, from: …}" if error.get("ctx", {}).get("class_name", "").startswith("Setting") else ""
         alternatives = " or ".join(", ".join(expected).rsplit(", ", 1))
-        return f"{shortened(error['input'])} should be {alternatives}{setting}; correct it"
-    return f"{error['msg'].lower()}, not {shortened(error['input'])}; correct the value"
+        return f"{shorten(error['input'])} should be {alternatives}{setting}; correct it"
+    return f"{error['msg'].lower()}, not {shorten(error['input'])}; correct the value"
 
 
 def _is_number(value: Any) -> bool:
@@ -185,7 +185,7 @@ def complete_options(
     """
     for option in values:
         if option not in list_options(kind):
-            raise UserError(f"{place(option)}: {name} has no such option; {known(option, list_options(kind))}")
+            raise UserError(f"{place(option)}: {name} has no such option; {suggest_name(option, list_options(kind))}")
     try:
         options = kind.model_validate({"name": name, **values})
     except ValidationError as error:

@@ -11,7 +11,7 @@ from reprise.config.datasets import NamedDataset
 from reprise.config.mistakes import Places, name_source, parse_model, suggest_key
 from reprise.config.schema import Config, Paper
 from reprise.config.strict_yaml import load_yaml
-from reprise.errors import UserError, require_known, shortened
+from reprise.errors import UserError, require_known, shorten
 
 CONFIG = Path("config/config.yaml")
 PAPERS = Path("config/papers")
@@ -52,7 +52,7 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     root = Path(root)
     path, overrides = root / CONFIG, overrides or {}
     content = _require_mapping(load_yaml(path), path)
-    if folder := environment.ldc_wsj():
+    if folder := environment.get_ldc_wsj():
         content["ldc_wsj"] = folder
     config = parse_model(Config, {**content, **overrides}, path, overrides=overrides)
     source = name_source(path, "papers", overrides)
@@ -115,5 +115,5 @@ def _require_mapping(value: Any, path: Path | str, key: str = "(top)") -> dict[s
     if value is None and key == "(top)":
         raise UserError(f"{path}: the file is empty; write keys and values")
     if not isinstance(value, dict):
-        raise UserError(f"{path}: key {key}: should be a mapping, not {shortened(value)}; write keys and values")
+        raise UserError(f"{path}: key {key}: should be a mapping, not {shorten(value)}; write keys and values")
     return value

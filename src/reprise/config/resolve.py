@@ -16,7 +16,7 @@ from reprise.config.mistakes import complete_options
 from reprise.config.project import CONFIG, Project
 from reprise.config.references import check_references, check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
-from reprise.errors import UserError, known, require_known
+from reprise.errors import UserError, require_known, suggest_name
 from reprise.records.resolved import Resolved, compute_hash
 
 SECTIONS = ("model", "data", "training")
@@ -198,7 +198,7 @@ def _resolve_training(project: Project, entry: _Entry) -> _Training:
             section = next((s for s, kind in kinds.items() if option in list_options(kind)), None)
             if section is None:
                 every = [option for kind in kinds.values() for option in list_options(kind)]
-                raise UserError(f"{place}: the experiment has no setting '{option}'; {known(option, every)}")
+                raise UserError(f"{place}: the experiment has no setting '{option}'; {suggest_name(option, every)}")
             values[section][option] = value
             origins[f"{section}.{option}"] = origin
             places[f"{section}.{option}"] = place

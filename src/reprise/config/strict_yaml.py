@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from reprise.errors import UserError, shortened
+from reprise.errors import UserError, shorten
 
 _RESOLVER = yaml.resolver.Resolver()
 _MAX_DEPTH, _MAX_VALUES = 50, 50_000
@@ -89,15 +89,13 @@ class _Builder:
         size, anchor = self.size, event.anchor
         if isinstance(event, yaml.AliasEvent):
             if anchor not in self.anchors:
-                raise self._make_error(
-                    event, key, f"*{shortened(anchor)} stands for nothing before it; write &{anchor}"
-                )
+                raise self._make_error(event, key, f"*{shorten(anchor)} stands for nothing before it; write &{anchor}")
             value, count = self.anchors[anchor]
             self._count_values(count, event, key)
             return copy.deepcopy(value)
         self._count_values(1, event, key)
         if event.tag is not None:
-            raise self._make_error(event, key, f"the tag {shortened(event.tag)} is not read; remove it")
+            raise self._make_error(event, key, f"the tag {shorten(event.tag)} is not read; remove it")
         if isinstance(event, yaml.ScalarEvent):
             value = self._build_scalar(event, key)
         else:
@@ -136,7 +134,7 @@ class _Builder:
         return values
 
     def _build_scalar(self, event: yaml.ScalarEvent, key: str) -> Any:
-        text, quoted = event.value, shortened(event.value)
+        text, quoted = event.value, shorten(event.value)
         if event.style:  # in quotes, or a block
             return text
         tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)).removeprefix("tag:yaml.org,2002:")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from reprise.catalogue.datasets import find_preparation
 from reprise.data.corpus import Corpus
 from reprise.data.raw import how_to_fetch, mismatch
-from reprise.errors import UserError, known, shortened
+from reprise.errors import UserError, shorten, suggest_name
 from reprise.options import Values
 
 if TYPE_CHECKING:  # training imports this package, and has no pydantic
@@ -52,7 +52,7 @@ def _difference(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | 
             if inner := _difference(value, facts[key]):
                 return f"{key}.{inner}"
         elif key not in facts:
-            return f"{key}: expected {shortened(value)}, got nothing ({known(key, facts)})"
+            return f"{key}: expected {shorten(value)}, got nothing ({suggest_name(key, facts)})"
         elif facts[key] != value:
-            return f"{key}: expected {shortened(value)}, got {shortened(facts[key])}"
+            return f"{key}: expected {shorten(value)}, got {shorten(facts[key])}"
     return None

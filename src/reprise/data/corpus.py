@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from reprise.errors import UserError
-from reprise.files import atomic_path, canonical_json, read_whole
+from reprise.files import atomic_path, dump_canonical_json, read_whole
 
 Word = TypeVar("Word", str, bytes)
 SENTENCE_END = "</s>"
@@ -195,7 +195,7 @@ class Corpus:
             "provenance": self.provenance,
             "extra": list(self.extra),
         }
-        arrays = {"header": np.frombuffer(canonical_json(header).encode(), np.uint8), "counts": self.counts}
+        arrays = {"header": np.frombuffer(dump_canonical_json(header).encode(), np.uint8), "counts": self.counts}
         for name, split in self.splits.items():
             arrays |= {f"tokens.{name}": split.tokens, f"offsets.{name}": split.offsets}
         arrays |= {f"extra.{name}": array for name, array in self.extra.items()}

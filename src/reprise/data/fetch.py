@@ -16,7 +16,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 from reprise.config.datasets import NamedDataset, RawFile
 from reprise.data.raw import mismatch
-from reprise.errors import UserError, shortened
+from reprise.errors import UserError, shorten
 from reprise.files import atomic_path, read_whole, write_atomically
 from reprise.terminal import STDERR
 
@@ -251,4 +251,4 @@ class _Transfer(threading.Thread):
 
 def _reason(error: Exception) -> str:
     """Return the kind of an error and the beginning of its message, which may quote a server."""
-    return f"{type(error).__name__} {shortened(_public(str(error)))}"
+    return f"{type(error).__name__} {shorten(_public(str(error)))}"

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from reprise.engines.caches import read_caches
-from reprise.environment import BUILD, MARCH, build_folder, instruction_set
+from reprise.environment import BUILD, MARCH, get_build_folder, get_instruction_set
 from reprise.errors import UserError
 from reprise.files import atomic_path, write_atomically
 
@@ -158,7 +158,7 @@ def library(name: str) -> Path:
         NoCompiler: There is no compiler, or it refuses the source.
     """
     compiler = _compiler()
-    path = build_folder() / f"{name}-{_fingerprint(compiler, name)}.so"
+    path = get_build_folder() / f"{name}-{_fingerprint(compiler, name)}.so"
     if not _is_trusted(path):
         with _one_at_a_time(path):
             if not _is_trusted(path):
@@ -239,7 +239,7 @@ def _options() -> list[str]:
 def _compile(compiler: list[str], source: Path, target: Path) -> None:
     # The compiler's own temporary files go where the library goes: /tmp may be full.
     environment = {**os.environ, "TMPDIR": str(target.parent)}
-    chosen = instruction_set()
+    chosen = get_instruction_set()
     # Some compilers know no "native": the baseline is right, if slow.
     for march in ([f"-march={chosen or 'native'}"], *([] if chosen else [[]])):
         command = [*compiler, *_options(), *march, f"-I{SOURCES}", str(source), "-o", str(target)]
@@ -261,7 +261,7 @@ def _fingerprint(compiler: list[str], name: str) -> str:
     command = [*compiler, "--version"]
     version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     sources = (source_of(name), *sorted(SOURCES.rglob("*.h")))
-    parts = [version, *compiler, *_options(), instruction_set(), platform.machine(), _cpu()]
+    parts = [version, *compiler, *_options(), get_instruction_set(), platform.machine(), _cpu()]
     parts += [path.read_text(encoding="utf-8") for path in sources]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

@@ -25,7 +25,7 @@ from reprise.catalogue.wording import fill_wording
 from reprise.config.project import Project
 from reprise.evidence.numbers import loss_rows, numbers_of
 from reprise.evidence.statistics import mean, spread
-from reprise.files import as_csv_text, json_text, write_atomically
+from reprise.files import dump_json, escape_formula, write_atomically
 from reprise.records.evaluation import SINGLE_BANDS, read_evaluations
 from reprise.records.record import read_records
 from reprise.records.resolved import Resolved
@@ -71,7 +71,7 @@ def collect(
         # A fixed time and no name in the header: the same records give the same bytes.
         "curves.csv.gz": gzip.compress(_csv(curves, CURVE_KEYS).encode(), compresslevel=9, mtime=0),
         "samples.jsonl": "".join(lines).encode(),
-        "metrics.json": json_text(_summary(rows)).encode(),
+        "metrics.json": dump_json(_summary(rows)).encode(),
     }
     for name, content in contents.items():
         write_atomically(folder / name, content)
@@ -140,7 +140,7 @@ def _csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: as_csv_text(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: escape_formula(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from reprise.config.claims import Former, Kind
 from reprise.errors import UserError
-from reprise.files import json_text
+from reprise.files import dump_json
 
 AnswerName = Literal["agrees", "disagrees", "undecided", "not judged", "not run", "no data", "not tested"]
 SizeName = Literal["consistent", "smaller", "larger", "opposite"]
@@ -415,7 +415,7 @@ class Claims(RootModel[dict[str, dict[str, Decision]]]):
 
 def dump_claims(decisions: Mapping[str, Mapping[str, Decision]]) -> str:
     """Return the text of claims.json."""
-    return json_text({p: {k: _rounded(d.model_dump()) for k, d in of.items()} for p, of in decisions.items()})
+    return dump_json({p: {k: _rounded(d.model_dump()) for k, d in of.items()} for p, of in decisions.items()})
 
 
 def read_claims(root: Path, tier: str) -> dict[str, dict[str, Decision]]:

@@ -13,7 +13,7 @@ from typing import Any
 from reprise.evaluation.bleu_counts import ORDER
 from reprise.evaluation.text_measures import whole_words
 from reprise.records.evaluation import BAND_STARTS, BANDS, SIDES, name_loss_metric
-from reprise.units import derived
+from reprise.units import derive_metrics
 
 TRANSLATIONS = "translations"
 """The kind of sample that a score is made of."""
@@ -33,7 +33,7 @@ def numbers_of(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield rows of split, metric, value, unit and n: each metric, what follows from it, and what samples show."""
     for metric in record["metrics"]:
         yield metric
-        yield from derived(metric, record["metrics"])
+        yield from derive_metrics(metric, record["metrics"])
     yield from letter_rows(record)
     yield from bleu_rows(record)
     yield from word_length_rows(record)

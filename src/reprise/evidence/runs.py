@@ -19,7 +19,7 @@ from reprise.evidence.statistics import mean
 from reprise.records.evaluation import BANDS, read_evaluations
 from reprise.records.record import read_records
 from reprise.records.resolved import Resolved
-from reprise.units import convert, derived, is_ratio_scale
+from reprise.units import convert_entropy, derive_metrics, is_ratio_scale
 
 T = TypeVar("T")
 Quantity = tuple[str, str]
@@ -100,7 +100,7 @@ class Replica:
         if unit is None:
             return self.metrics[quantity]
         characters = self.metrics.get(("predicted_characters", quantity[1]))
-        return convert(self.metrics[quantity], self.units[quantity], unit, self.sizes.get(quantity), characters)
+        return convert_entropy(self.metrics[quantity], self.units[quantity], unit, self.sizes.get(quantity), characters)
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Runs:
             return value
         counts = ((r.sizes.get(quantity), r.metrics.get(("predicted_characters", quantity[1]))) for r in self.finished)
         try:
-            return convert(value, stated, unit, *next(counts, (None, None)))
+            return convert_entropy(value, stated, unit, *next(counts, (None, None)))
         except ValueError:
             return None
 
@@ -380,7 +380,9 @@ def _make_replica(record: dict[str, Any], points: Collection[str] = ()) -> Repli
 
 def evaluated_replica(evaluation: Mapping[str, Any]) -> Replica:
     """Return what an evaluation record says of a replica: what was measured again, and losses by counts of words."""
-    measured = (row for metric in evaluation["metrics"] for row in (metric, *derived(metric, evaluation["metrics"])))
+    measured = (
+        row for metric in evaluation["metrics"] for row in (metric, *derive_metrics(metric, evaluation["metrics"]))
+    )
     rows = [*measured, *loss_rows(evaluation, BANDS)]
     of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
     run = evaluation["run"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
-from reprise.files import canonical_json, dead_link, describe_dead_link, read_whole
+from reprise.files import describe_dead_link, dump_canonical_json, find_dead_link, read_whole
 from reprise.records.resolved import Resolved
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -16,7 +16,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 def compute_digest(record: Mapping[str, Any], keys: Iterable[str]) -> str:
     """Compute SHA-256 over these keys of a record."""
-    return hashlib.sha256(canonical_json({key: record[key] for key in keys}).encode()).hexdigest()
+    return hashlib.sha256(dump_canonical_json({key: record[key] for key in keys}).encode()).hexdigest()
 
 
 def read_content(path: Path, what: str, missing: str, foreign: str) -> bytes:
@@ -35,7 +35,7 @@ def read_content(path: Path, what: str, missing: str, foreign: str) -> bytes:
     try:
         return read_whole(path)
     except OSError as error:
-        if link := dead_link(path):
+        if link := find_dead_link(path):
             raise UserError(f"{path}: no such record: {describe_dead_link(link)}") from None
         if isinstance(error, FileNotFoundError):
             raise UserError(f"{path}: no such record; {missing}") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reprise.errors import UserError
-from reprise.files import canonical_json
+from reprise.files import dump_canonical_json
 
 TIERS = ("quick", "reduced", "paper")
 """Protocols of different length, not different hardware."""
@@ -23,7 +23,7 @@ Keep = Literal["all", "first", "none"]
 
 def compute_hash(value: Any) -> str:
     """Compute the first 12 hex digits of SHA-256 over canonical JSON."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:12]
+    return hashlib.sha256(dump_canonical_json(value).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reprise.catalogue.own import is_own, load_own
 from reprise.config.displays import Entry, list_entries
 from reprise.config.project import Project
-from reprise.errors import UserError, known
+from reprise.errors import UserError, suggest_name
 from reprise.report.parts import tables
 from reprise.report.parts.context import Context
 
@@ -48,7 +48,7 @@ def render_displays(project: Project, contexts: Mapping[str, Context], names: Co
     """
     displays = list_entries(project.papers, project.root)
     if unknown := [name for name in names if name not in displays]:
-        raise UserError(f"no figure or table '{unknown[0]}'; {known(unknown[0], displays)}")
+        raise UserError(f"no figure or table '{unknown[0]}'; {suggest_name(unknown[0], displays)}")
     chosen_displays = [displays[name] for name in names or displays]
     folder = project.root / "results" / project.config.tier
     for paper in {entry.paper for entry in chosen_displays}:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from reprise.errors import UserError
-from reprise.files import atomic_path, dead_link, describe_dead_link, entry_exists, read_whole
+from reprise.files import atomic_path, describe_dead_link, entry_exists, find_dead_link, read_whole
 
 MAGIC = b"REPRISE1"
 
@@ -77,7 +77,7 @@ class CheckpointFile:
         """
         paths = [path for path in (self.path, self.previous) if entry_exists(path)]
         for path in paths:
-            if link := dead_link(path):
+            if link := find_dead_link(path):
                 raise UserError(f"{path}: no such checkpoint: {describe_dead_link(link)}")
             try:
                 content = decode(read_whole(path))

@@ -27,7 +27,7 @@ from reprise.catalogue.own import compute_source_digest, is_own
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
-from reprise.errors import Interrupted, UserError, beyond_memory, report_memory
+from reprise.errors import Interrupted, UserError, is_memory_error, report_memory
 from reprise.files import entry_exists
 from reprise.records.record import Outcome, load_record, make_metric, make_record, write_record
 from reprise.records.resolved import Resolved
@@ -211,7 +211,7 @@ class _Trainer:
         self.live = list(members)
         self.others: dict[int, Any] = {}  # what the checkpoint holds of replicas that train later
         self.before, self.resumed = 0.0, 0
-        self.pause = environment.seconds_between_saves()
+        self.pause = environment.get_save_interval()
 
     def run(self) -> list[dict[str, Any]]:
         """Return the records, in the order of the members; `Interrupted` where a signal or the watch stopped it."""
@@ -300,7 +300,7 @@ class _Trainer:
             self.others = {r: state for r, state in states.items() if r not in trained}
             self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            if beyond_memory(error):
+            if is_memory_error(error):
                 raise
             what = f"key {error} is missing" if isinstance(error, KeyError) else str(error).partition("\n")[0]
             raise DamagedCheckpoint(f"{what}: perhaps another version of Reprise made it") from error

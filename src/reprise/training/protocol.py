@@ -23,8 +23,8 @@ from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.clipping import clip_gradients
 from reprise.engines.readable import Hear
 from reprise.engines.stack import Member, Stack, join, result_of
-from reprise.errors import UserError, beyond_memory
-from reprise.files import canonical_json
+from reprise.errors import UserError, is_memory_error
+from reprise.files import dump_canonical_json
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
 
@@ -117,7 +117,7 @@ class Training(ABC):
         if self.path is None:
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         corpus = Corpus.load(self.path)
-        self.vocabulary_sha256 = hashlib.sha256(canonical_json(corpus.vocabulary).encode()).hexdigest()
+        self.vocabulary_sha256 = hashlib.sha256(dump_canonical_json(corpus.vocabulary).encode()).hexdigest()
         if lacking := [split for split in splits if split not in corpus.splits]:
             raise UserError(f"{self.path}: no {lacking[0]} split, {self._needed}")
         return corpus
@@ -411,7 +411,7 @@ def report_model(resolved: Resolved) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if resolved.is_check or isinstance(error, (UserError, OSError)) or beyond_memory(error):
+        if resolved.is_check or isinstance(error, (UserError, OSError)) or is_memory_error(error):
             raise
         name, protocol = resolved.config["model"]["name"], resolved.config["training"]["protocol"]
         place = _place_in_model(error, find_model(name).target.partition(":")[0])

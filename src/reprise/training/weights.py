@@ -16,7 +16,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from reprise.errors import UserError
-from reprise.files import canonical_json, dead_link, read_whole, write_atomically
+from reprise.files import dump_canonical_json, find_dead_link, read_whole, write_atomically
 from reprise.records.resolved import Resolved
 
 FORMAT = "reprise-weights-1"
@@ -35,7 +35,7 @@ def save_weights(path: Path, parameters: Mapping[str, Tensor], metadata: Mapping
         The file's SHA-256.
     """
     tensors = {name: value.detach().cpu().clone().contiguous() for name, value in parameters.items()}
-    content = save(tensors, {_KEY: canonical_json({"format": FORMAT, **metadata})})
+    content = save(tensors, {_KEY: dump_canonical_json({"format": FORMAT, **metadata})})
     write_atomically(path, content)
     return hashlib.sha256(content).hexdigest()
 
@@ -72,7 +72,7 @@ def load_weights(
     """
     remedy = f"train it again: `python -m reprise train {resolved.id} --tier {resolved.tier} --replica N --weights all`"
     if not path.is_file():
-        why = "the link leads nowhere" if dead_link(path) else "no such file"
+        why = "the link leads nowhere" if find_dead_link(path) else "no such file"
         raise UserError(f"{path}: {why}; name another with --weights, or {remedy}")
     content = read_whole(path)
     try:

@@ -18,10 +18,10 @@ def test_what_is_unset_or_empty_has_its_default(monkeypatch, tmp_path, text):
     for name in (environment.MIRROR, environment.BUILD, environment.SAVE_SECONDS, environment.DEBUG):
         if text is not None:
             monkeypatch.setenv(name, text)
-    assert environment.mirror() is None
-    assert environment.build_folder() == tmp_path / "build/kernels"
-    assert environment.seconds_between_saves() == 30
-    assert not environment.debug()
+    assert environment.get_mirror() is None
+    assert environment.get_build_folder() == tmp_path / "build/kernels"
+    assert environment.get_save_interval() == 30
+    assert not environment.is_debugging()
 
 
 def test_what_is_set_is_taken(monkeypatch, tmp_path):
@@ -29,19 +29,19 @@ def test_what_is_set_is_taken(monkeypatch, tmp_path):
     monkeypatch.setenv(environment.BUILD, "a/b")
     monkeypatch.setenv(environment.SAVE_SECONDS, "2.5")
     monkeypatch.setenv(environment.DEBUG, "1")
-    assert environment.mirror() == tmp_path
-    assert environment.build_folder() == tmp_path / "a/b"
-    assert environment.seconds_between_saves() == 2.5
-    assert environment.debug()
+    assert environment.get_mirror() == tmp_path
+    assert environment.get_build_folder() == tmp_path / "a/b"
+    assert environment.get_save_interval() == 2.5
+    assert environment.is_debugging()
 
 
 @pytest.mark.parametrize(
     ("name", "text", "read"),
     [
-        (environment.MIRROR, "no/folder", environment.mirror),
-        (environment.MIRROR, "file", environment.mirror),
-        (environment.BUILD, "file", environment.build_folder),
-        *((environment.SAVE_SECONDS, text, environment.seconds_between_saves) for text in ("x", "nan", "inf", "-1")),
+        (environment.MIRROR, "no/folder", environment.get_mirror),
+        (environment.MIRROR, "file", environment.get_mirror),
+        (environment.BUILD, "file", environment.get_build_folder),
+        *((environment.SAVE_SECONDS, text, environment.get_save_interval) for text in ("x", "nan", "inf", "-1")),
     ],
 )
 def test_what_cannot_be_taken_is_one_line_that_names_the_variable(monkeypatch, tmp_path, name, text, read):

@@ -18,8 +18,8 @@ from experiment_helpers import DIGITS, experiment
 
 from reprise import cli
 from reprise.cli.common import make_console, make_table
-from reprise.errors import printable
-from reprise.files import as_csv_text, atomic_path, write_if_changed, write_json
+from reprise.errors import make_printable
+from reprise.files import atomic_path, escape_formula, write_if_changed, write_json
 from reprise.records.resolved import Resolved
 from reprise.report.page.cards import make_command
 from reprise.report.parts.tables import Table
@@ -89,7 +89,7 @@ def test_no_cell_of_a_csv_file_is_a_formula(text):
     table = Table([], frame)
     rows = list(csv.DictReader(io.StringIO(table.to_csv())))
     assert rows == [{"name": "a = b", "value": "-1.5", "n": "1"}, {"name": f"'{text}", "value": "", "n": "2"}]
-    assert (as_csv_text(-1.5), as_csv_text(text)) == (-1.5, f"'{text}")
+    assert (escape_formula(-1.5), escape_formula(text)) == (-1.5, f"'{text}")
 
 
 def test_write_if_changed_keeps_the_time(tmp_path):
@@ -206,8 +206,8 @@ def test_no_text_of_a_file_steers_the_terminal(code, capsys):
     out = make_console()
     out.print(f"a{code}b")
     out.print(make_table(("head",), [(f"a{code}b",)], f"t{code}"))
-    assert code not in capsys.readouterr().out + printable(code)
-    assert printable("é ∂ 語\n\t") == "é ∂ 語\n\t"
+    assert code not in capsys.readouterr().out + make_printable(code)
+    assert make_printable("é ∂ 語\n\t") == "é ∂ 語\n\t"
 
 
 def test_a_printed_command_runs_nothing_but_itself():

@@ -6,7 +6,7 @@ from project import TOY
 
 from reprise.cli import main
 from reprise.config.project import load_project
-from reprise.errors import EXIT_USAGE, UserError, known
+from reprise.errors import EXIT_USAGE, UserError, suggest_name
 
 CLAIM = "    compare: {lower: rnn-t5, higher: lstm-t5}\n"
 KIND = "    kind: superiority\n    metric: last_ten_accuracy\n    split: train\n" + CLAIM
@@ -242,8 +242,8 @@ def test_a_file_that_is_no_mapping_is_not_shown_whole(tmp_path):
 
 def test_of_many_names_few_are_listed():
     names = [f"{paper}/{kind}-{n}" for paper in ("digits", "words") for kind in ("rnn", "lstm") for n in range(20)]
-    assert known("nosuch", names) == "known are digits, words"
-    assert known("words/feed-forward", names).endswith("and 28 more")
-    assert known("words/rnn3", names) == "did you mean 'words/rnn-3'?"
-    assert known("lstm-7", ["digits/rnn-7", "words/lstm-7"]) == "did you mean 'words/lstm-7'?"
-    assert known("gru", ["rnn", "lstm"]) == "known are lstm, rnn"
+    assert suggest_name("nosuch", names) == "known are digits, words"
+    assert suggest_name("words/feed-forward", names).endswith("and 28 more")
+    assert suggest_name("words/rnn3", names) == "did you mean 'words/rnn-3'?"
+    assert suggest_name("lstm-7", ["digits/rnn-7", "words/lstm-7"]) == "did you mean 'words/lstm-7'?"
+    assert suggest_name("gru", ["rnn", "lstm"]) == "known are lstm, rnn"

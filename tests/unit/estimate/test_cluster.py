@@ -2,7 +2,7 @@
 
 import pytest
 
-from reprise.cluster import Limits, slurm_partition, within_limits
+from reprise.cluster import Limits, limit_request, query_partition
 
 DAY = 1440
 STANDARD, LONG, GPU = Limits(DAY, 180_000), Limits(7 * DAY, 90_000), Limits(2 * DAY, 180_000, max_gpu=4)
@@ -28,7 +28,7 @@ STANDARD, LONG, GPU = Limits(DAY, 180_000), Limits(7 * DAY, 90_000), Limits(2 * 
     ],
 )
 def test_no_more_than_one_partition_allows(asked, partitions, given):
-    assert within_limits(*asked, partitions) == given
+    assert limit_request(*asked, partitions) == given
 
 
 STATED = """\
@@ -54,14 +54,14 @@ def scontrol(tmp_path, monkeypatch):
 
 def test_slurm_is_asked_for_its_own_limits_and_without_an_answer_nothing_limits_a_job(scontrol, monkeypatch, tmp_path):
     scontrol(STATED)
-    found = {name: slurm_partition(name) for name in (None, "short", "long", "endless", "another")}
+    found = {name: query_partition(name) for name in (None, "short", "long", "endless", "another")}
     short = Limits(10.5, 8000)
     assert found == {None: short, "short": short, "long": Limits(7.5 * DAY), "endless": Limits(), "another": None}
-    assert within_limits(DAY, 16000, 0, [short]) == (10, 8000)
+    assert limit_request(DAY, 16000, 0, [short]) == (10, 8000)
     for text, status in ((STATED, 1), (STATED.replace("YES", "NO"), 0)):
         scontrol(text, status)
-        assert slurm_partition() is None
+        assert query_partition() is None
     scontrol("PartitionName=odd Default=YES MaxTime=soon MaxMemPerNode=much\n")
-    assert slurm_partition() == Limits()
+    assert query_partition() == Limits()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    assert slurm_partition() is None
+    assert query_partition() is None

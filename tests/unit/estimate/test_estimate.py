@@ -45,7 +45,7 @@ def test_finished_replicas_say_how_long_the_others_take_and_a_check_takes_no_tim
     found, check, other = estimate_times([one, CHECK, unprepared], tmp_path)
     assert told(found) == (2, 150.0, "finished replicas", False)
     assert told(other) == (2, None, "no finished replica", False)
-    assert (found.total, check.seconds, other.total) == (300.0, 0.0, None)
+    assert (found.total_seconds, check.seconds, other.total_seconds) == (300.0, 0.0, None)
     known = [Estimate(experiment(), 3, 3600.0, ""), Estimate(experiment("two"), 1, 9000.0, "")]
     assert summarise_estimates(known, 1) == "replicas missing: 4; 5.5 h of one core, 5.5 h with 1"
     # No faster than the longest replica.

@@ -13,7 +13,7 @@ from reprise.config.claims import Arithmetic
 from reprise.config.formula import evaluate, find_names, read_printed
 from reprise.config.project import read_paper
 from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
-from reprise.units import convert, derived
+from reprise.units import convert_entropy, derive_metrics
 
 PAPERS = sorted((ROOT / "config/papers").glob("*.yaml"))
 
@@ -141,28 +141,32 @@ def test_what_the_papers_print_agrees_or_is_among_the_errata_found():
 
 
 def test_entropies_are_converted_in_one_place():
-    assert convert(1.0, "nats/character", "bits/character") == pytest.approx(1.442695)
-    assert convert(convert(1.3, "bits/token", "nats/token"), "nats/token", "bits/token") == pytest.approx(1.3)
+    assert convert_entropy(1.0, "nats/character", "bits/character") == pytest.approx(1.442695)
+    assert convert_entropy(
+        convert_entropy(1.3, "bits/token", "nats/token"), "nats/token", "bits/token"
+    ) == pytest.approx(1.3)
     # 100 tokens of 157 characters.
-    assert convert(1.57, "nats/token", "nats/character", tokens=100, characters=157) == pytest.approx(1.0)
-    assert convert(1.0, "nats/character", "bits/token", tokens=100, characters=157) == pytest.approx(1.57 * 1.442695)
+    assert convert_entropy(1.57, "nats/token", "nats/character", tokens=100, characters=157) == pytest.approx(1.0)
+    assert convert_entropy(1.0, "nats/character", "bits/token", tokens=100, characters=157) == pytest.approx(
+        1.57 * 1.442695
+    )
     with pytest.raises(ValueError, match="numbers of tokens and characters"):
-        convert(1.0, "nats/token", "nats/character")
+        convert_entropy(1.0, "nats/token", "nats/character")
     with pytest.raises(ValueError, match="no unit"):
-        convert(1.0, "nats", "bits/token")
+        convert_entropy(1.0, "nats", "bits/token")
 
 
 def test_a_perplexity_beyond_all_numbers_is_infinite():
     loss = {"metric": "cross_entropy", "split": "test", "unit": "nats/token", "value": 800.0, "n": 100}
-    (row,) = derived(loss, [loss])
+    (row,) = derive_metrics(loss, [loss])
     assert (row["metric"], row["value"], row["n"]) == ("perplexity", math.inf, 100)
 
 
 def test_a_record_with_counted_characters_gives_bits_per_character():
     loss = {"metric": "cross_entropy", "split": "test", "unit": "nats/token", "value": 1.57, "n": 100}
     count = {"metric": "predicted_characters", "split": "test", "unit": "characters", "value": 157, "n": 100}
-    perplexity, row = derived(loss, [loss, count])
+    perplexity, row = derive_metrics(loss, [loss, count])
     assert [perplexity["metric"], row["metric"]] == ["perplexity", "bits_per_character"]
     assert (row["unit"], row["n"]) == ("bits/character", 157)
     assert row["value"] == pytest.approx(1.442695)
-    assert [row["metric"] for row in derived(loss, [loss, {**count, "split": "valid"}])] == ["perplexity"]
+    assert [row["metric"] for row in derive_metrics(loss, [loss, {**count, "split": "valid"}])] == ["perplexity"]

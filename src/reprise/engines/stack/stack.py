@@ -15,7 +15,7 @@ from torch.func import grad_and_value, vmap
 from reprise.engines.stack.member import Member, Request
 from reprise.engines.stack.optimisers import along
 from reprise.engines.stack.programs import Programs, Tensors
-from reprise.errors import beyond_memory
+from reprise.errors import is_memory_error
 
 _LOG = logging.getLogger(__name__)
 _CONTROL = ("rate", "active")
@@ -149,7 +149,7 @@ class Stack:
             for (mode, _), group in groups.items():
                 answers |= self.members[0].answer(mode, {slot: request.batch for slot, request in group.items()})
         except (RuntimeError, MemoryError) as error:
-            if beyond_memory(error):
+            if is_memory_error(error):
                 raise OutOfMemory(str(error).partition("\n")[0]) from error
             raise
         return [request.finish(answers[self.members.index(request.member)]) for request in requests]

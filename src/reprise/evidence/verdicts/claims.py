@@ -8,7 +8,7 @@ from pathlib import Path
 from reprise.config.claims import Claim, Learned
 from reprise.config.project import PAPERS, Project
 from reprise.config.schema import Paper
-from reprise.errors import UserError, known
+from reprise.errors import UserError, suggest_name
 from reprise.evidence.contrasts import Contrast, list_terms
 from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Estimated, Printed, Verdict
 from reprise.evidence.measure import measure
@@ -164,7 +164,7 @@ def _list_quantities(runs: Mapping[str, Runs]) -> set[Quantity]:
 
 def _report_no_record(where: str, quantity: Quantity, recorded: Iterable[Quantity], asked: str = "") -> UserError:
     names = (f"{metric} ({split})" for metric, split in recorded)
-    return UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {known(asked, names)}")
+    return UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {suggest_name(asked, names)}")
 
 
 def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:

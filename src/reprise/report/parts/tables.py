@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.files import as_csv_text, write_atomically
+from reprise.files import escape_formula, write_atomically
 from reprise.report.parts.templates import load_environment
 from reprise.report.parts.wording import explain_symbols
 
@@ -77,7 +77,9 @@ class Table:
 
     def to_csv(self) -> str:
         """Write every raw value; floats to 12 digits, since further ones differ between processors."""
-        texts = {name: column.map(as_csv_text) for name, column in self.rows.select_dtypes(["object", "str"]).items()}
+        texts = {
+            name: column.map(escape_formula) for name, column in self.rows.select_dtypes(["object", "str"]).items()
+        }
         return self.rows.assign(**texts).to_csv(index=False, lineterminator="\n", float_format="%.12g")
 
     def to_markdown(self) -> str:

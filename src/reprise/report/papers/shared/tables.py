@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reprise.config.claims import Claim
-from reprise.errors import UserError, known
+from reprise.errors import UserError, suggest_name
 from reprise.evidence import readings
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
 from reprise.evidence.contrasts import list_terms
@@ -280,7 +280,7 @@ def _require_known_metrics(context: Context, option_name: str, metrics: list[tup
     finished = [run for run in runs if context.get_status(run).finished]
     if unknown and not all(any(len(context.get_values(run, *q)) for q in metrics) for run in finished):
         raise UserError(
-            f"{option_name}: no record has '{unknown[0]}'; {known(unknown[0], map(' '.join, context.units))}"
+            f"{option_name}: no record has '{unknown[0]}'; {suggest_name(unknown[0], map(' '.join, context.units))}"
         )
 
 
