@@ -54,9 +54,9 @@ def test_every_symbol_follows_those_before_it():
 
 def test_words_have_blanks_between_them_and_sentences_a_line_each():
     words, letters = Text(WORDS, "</s>"), Text(["\n", "a", "b"], "none")
-    assert words.read("a zz bc") == [2, 1, 3]
+    assert words.read_symbols("a zz bc") == [2, 1, 3]
     assert words.spell([2, 3, 0, 2]) == "a bc\n a"
-    assert letters.read("ab\n") == [1, 2, 0]
+    assert letters.read_symbols("ab\n") == [1, 2, 0]
     assert letters.spell([1, 2, 0, 1]) == "ab\na"
 
 
