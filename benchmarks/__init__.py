@@ -30,14 +30,14 @@ BENCHES = {
         "stacked-1": "gpu:one",
         "stacked-8": "gpu:eight",
         "stacked-most": "gpu:most",
-        "eager": "gpu:eager",
-        "compile": "gpu:compiled",
-        "cudnn": "gpu:cudnn",
+        "eager": "gpu:make_eager",
+        "compile": "gpu:make_compiled",
+        "cudnn": "gpu:make_cudnn",
     },
 }
 """What each benchmark times, "module:function" of a task, in this package; the others are set against the first one.
 
-The module of a benchmark's name has WORKLOADS, GOALS, SHOWN and `make_task(workload, folder)`, which returns the task
-and facts about it; that of a family besides what `benchmarks.tasks` says. None imports torch when it is imported:
+The module of a benchmark's name has WORKLOADS, GOALS, TABLE_ROWS and `make_task(workload, folder)`, which returns the
+task and facts about it; that of a family besides what `benchmarks.tasks` says. None imports torch when it is imported:
 the peers in JAX run in a process without it.
 """

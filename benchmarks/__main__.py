@@ -60,17 +60,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = make_parser().parse_args(arguments)
         if options.name == TABLE:
-            from benchmarks.table import committed_table
+            from benchmarks.table import make_committed_table
 
-            print(committed_table(), end="")
+            print(make_committed_table(), end="")
         elif options.name == MACHINES:
-            from benchmarks.machines import machines_table
+            from benchmarks.machines import make_machines_table
 
-            print(machines_table(ROOT), end="")
+            print(make_machines_table(ROOT), end="")
         elif options.name == EVALUATIONS:
-            from benchmarks.evaluations import evaluations_table
+            from benchmarks.evaluations import make_evaluations_table
 
-            print(evaluations_table(ROOT), end="")
+            print(make_evaluations_table(ROOT), end="")
         else:
             time_bench(options)
     except UserError as error:
@@ -103,19 +103,19 @@ def time_bench(options: argparse.Namespace) -> None:
     from rich.console import Console
 
     from benchmarks import harness, jobs
-    from benchmarks.goals import general_goals
+    from benchmarks.goals import list_general_goals
     from reprise import files
 
     module, implementations = import_module(f"benchmarks.{name}"), BENCHES[name]
     if getattr(module, "ON_GPU", False):
-        module.device()
+        module.find_device()
         if options.jobs:
             raise UserError(f"{name} --jobs: jobs at once are timed on a CPU; name another benchmark")
-    selected = select(module.WORKLOADS, implementations, options.only)
+    selected = select_workloads(module.WORKLOADS, implementations, options.only)
     # An exception, so that processes and their folder of weights are cleared away.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     report = partial(print, file=sys.stderr, flush=True)
-    path = default_path(name, options.jobs) if options.json is True else options.json
+    path = make_default_path(name, options.jobs) if options.json is True else options.json
     keep = partial(files.write_json, path) if path else lambda result: None
     try:
         if options.jobs:
@@ -125,14 +125,14 @@ def time_bench(options: argparse.Namespace) -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     ours, console = next(iter(implementations)), Console(width=max(Console().width, 120))
-    goals = [*module.GOALS, *(goal for _, goal in general_goals(module, ours))]
-    harness.show(result, goals, console, ours)
+    goals = [*module.GOALS, *(goal for _, goal in list_general_goals(module, ours))]
+    harness.print_result(result, goals, console, ours)
     wrong = [row for row in result["rows"] if (row["note"] or "").startswith(harness.WRONG)]
     if wrong:
         raise Failed("; ".join(f"{row['workload']}/{row['implementation']}: {row['note']}" for row in wrong))
 
 
-def select(
+def select_workloads(
     workloads: Iterable[Any], implementations: Iterable[str], only: Sequence[str]
 ) -> list[tuple[Any, list[str]]]:
     """Return the workloads with the implementations whose "<workload>/<implementation>/" holds one of `only`.
@@ -148,7 +148,7 @@ def select(
     raise UserError(f"--only {' '.join(only)}: no <workload>/<implementation>/ holds that; {example}/ is one")
 
 
-def default_path(name: str, jobs: int | None) -> Path:
+def make_default_path(name: str, jobs: int | None) -> Path:
     """Return the committed place of a benchmark's result on this processor, of `jobs` at once if there are any."""
     from benchmarks.processor import name_processor, read_cpuinfo
     from benchmarks.table import COMMITTED, JOBS

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.table import line, table
+from benchmarks.table import make_line, make_table
 from reprise.records.evaluation import read_evaluation
 from reprise.records.resolved import TIERS
 
@@ -20,15 +20,15 @@ def read_evaluations(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield tier, read_evaluation(path)
 
 
-def evaluations_table(root: Path) -> str:
+def make_evaluations_table(root: Path) -> str:
     """Return a row an evaluation record, in Markdown; a sentence where there is none."""
-    rows = [tuple(_cells(tier, evaluation)) for tier, evaluation in read_evaluations(root)]
+    rows = [tuple(_make_cells(tier, evaluation)) for tier, evaluation in read_evaluations(root)]
     if not rows:
         return NONE_YET
-    return "\n".join([*table(*_COLUMNS), *map(line, rows)]) + "\n"
+    return "\n".join([*make_table(*_COLUMNS), *map(make_line, rows)]) + "\n"
 
 
-def _cells(tier: str, evaluation: dict[str, Any]) -> Iterator[str]:
+def _make_cells(tier: str, evaluation: dict[str, Any]) -> Iterator[str]:
     run, trained = evaluation["run"], evaluation["trained"]
     yield f"{evaluation['paper']}/{evaluation['experiment']}"
     yield tier

@@ -12,14 +12,14 @@ import numpy as np
 
 from benchmarks import tasks
 from benchmarks.goals import Goal
-from benchmarks.tasks import words_of
+from benchmarks.tasks import make_word_tensors
 
 STEPS, STREAMS, EMBEDDING = 35, 20, 650
 """Steps of a window, streams read in parallel, and embedding size (document 001, section 4)."""
 
 
 @dataclass(frozen=True)
-class Workload(tasks.Described):
+class Workload(tasks.DescribedWorkload):
     """A gated network's sizes; `cell` is "gru" or "lstm", `matrices` is K."""
 
     name: str
@@ -60,13 +60,13 @@ class Task(tasks.Windows):
         of_windows = w.flops_a_token // 6 - of_steps - (w.matrices > 1) * w.hidden**2
         own = 0.0
         if w.matrices > 1:
-            matrix = build_model(self).matrix_index(words_of(self)[0]).numpy()  # (n, T, B)
+            matrix = build_model(self).matrix_index(make_word_tensors(self)[0]).numpy()  # (n, T, B)
             used = sum(len(np.unique(step)) for window in matrix for step in window)
             updated = sum(len(np.unique(window)) for window in matrix)
             own = w.hidden**2 * (2 * used + 4 * updated) / matrix.size
         return 4 * (6 * of_windows / words + 2 * of_steps / self.x.shape[2] + own)
 
-    def masks(self, window: int, on: Any = "cpu") -> tuple[Any, ...]:
+    def draw_masks(self, window: int, on: Any = "cpu") -> tuple[Any, ...]:
         """Dropout of a window's embeddings and softmax input, (T, B, E) and (T, B, H), with their scale."""
         from reprise import counters
 
@@ -93,9 +93,9 @@ GOALS = (
     Goal("lstm-650", "grouped", 2, "library", stretch=True),
 )
 
-SHOWN = (
-    tasks.Shown("r-gru-244-k100", "001, r-GRU, H = 244, K = 100", "words", {"eager": "eager PyTorch"}),
-    tasks.Shown("r-lstm-254-k100", "001, r-LSTM, H = 254, K = 100", "words", {"eager": "eager PyTorch"}),
+TABLE_ROWS = (
+    tasks.TableRow("r-gru-244-k100", "001, r-GRU, H = 244, K = 100", "words", {"eager": "eager PyTorch"}),
+    tasks.TableRow("r-lstm-254-k100", "001, r-LSTM, H = 254, K = 100", "words", {"eager": "eager PyTorch"}),
 )
 
 WINDOWS = 12
@@ -122,12 +122,12 @@ def build_model(task: Task, generator: Any = None) -> Any:
 def make_task(workload: Workload, folder: Path, windows: int = WINDOWS) -> tuple[Task, dict[str, Any]]:
     """Write a task of so many windows to `folder`; the task, and facts about it."""
     count = STREAMS * windows * STEPS + 1
-    split, _, origin = tasks.words_for(workload.dataset, workload.vocabulary, count)
+    split, _, origin = tasks.make_words(workload.dataset, workload.vocabulary, count)
     words = np.resize(split.tokens, count)
     # each stream is a stretch of the text, read in windows
     x, y = (part.reshape(STREAMS, windows, STEPS).transpose(1, 2, 0).copy() for part in (words[:-1], words[1:]))
     facts = {"text": origin, "windows": windows, "steps": STEPS, "streams": STREAMS}
-    return tasks.write(Task(workload=workload, x=x, y=y), folder, **facts)
+    return tasks.write_task(Task(workload=workload, x=x, y=y), folder, **facts)
 
 
 class Engine(tasks.Engine):
@@ -142,7 +142,7 @@ class Engine(tasks.Engine):
         return self.kernel.train(
             self.x[window],
             self.y[window],
-            task.masks(window, self.kernel.device),
+            task.draw_masks(window, self.kernel.device),
             learning_rate=task.learning_rate,
             reduction="sum-steps",
             clip_norm=task.clip_norm,

@@ -41,10 +41,10 @@ SHARE_OF_LIMIT, TIMES_EAGER = 0.6, 5
 """What every workload of the table is to reach on every processor."""
 
 
-def general_goals(bench: ModuleType, ours: str) -> list[tuple[str, Goal]]:
+def list_general_goals(bench: ModuleType, ours: str) -> list[tuple[str, Goal]]:
     """Return the two goals of every processor for each workload of the table, with its title."""
-    shown = bench.SHOWN
-    goals = [(one.title, Goal(one.workload, ours, SHARE_OF_LIMIT, line="limit")) for one in shown]
+    table_rows = bench.TABLE_ROWS
+    goals = [(one.title, Goal(one.workload, ours, SHARE_OF_LIMIT, line="limit")) for one in table_rows]
     return goals + [
-        (one.title, Goal(one.workload, ours, TIMES_EAGER, "eager")) for one in shown if "eager" in one.peers
+        (one.title, Goal(one.workload, ours, TIMES_EAGER, "eager")) for one in table_rows if "eager" in one.peers
     ]

@@ -17,15 +17,15 @@ from reprise.errors import UserError
 ON_GPU = True
 """The peak of a core says nothing of these speeds."""
 GOALS: tuple[Any, ...] = ()
-SHOWN: tuple[Any, ...] = ()
-MOST = 256
+TABLE_ROWS: tuple[Any, ...] = ()
+MAX_REPLICAS = 256
 """Replicas that are tried at most."""
 
 FIRST = ("r-lstm-254-k100", "ptb-h100-k100", "full-394", "m2500-b32")
 """One of each family comes first: a budget of four minutes is enough for these."""
 _OTHERS = ("r-gru-244-k100", "gru-650", "lstm-650", "ptb-h100-k1", "ptb-h100-k10000", "first-order-680", "softmax-b32")
-_EVERY = {w.name: w for some in (gated, rntn, gso, loglinear) for w in some.WORKLOADS}
-WORKLOADS = tuple(_EVERY[name] for name in (*FIRST, *_OTHERS))
+_WORKLOADS_BY_NAME = {w.name: w for some in (gated, rntn, gso, loglinear) for w in some.WORKLOADS}
+WORKLOADS = tuple(_WORKLOADS_BY_NAME[name] for name in (*FIRST, *_OTHERS))
 
 
 PIECES = {gated: 3, rntn: 10 * rntn.BLOCK, gso: 2, loglinear: 6}
@@ -34,11 +34,11 @@ PIECES = {gated: 3, rntn: 10 * rntn.BLOCK, gso: 2, loglinear: 6}
 
 def make_task(workload: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
     """See `benchmarks.BENCHES`."""
-    family = tasks.family_of(workload)
+    family = tasks.find_family(workload)
     return family.make_task(workload, folder, PIECES[family])
 
 
-def device() -> str:
+def find_device() -> str:
     """`UserError` where torch has no GPU."""
     import torch
 
@@ -54,12 +54,12 @@ class Stacked(tasks.Implementation):
     """
 
     def __init__(self, task: Any, replicas: int, on: str | None = None) -> None:
-        self.task, self.family, self.model = task, tasks.family_of(task), tasks.readable(task)
-        self.on = on or device()
-        self.replicas = replicas or self._most()
-        self._make(self.replicas)
+        self.task, self.family, self.model = task, tasks.find_family(task), tasks.make_readable_model(task)
+        self.on = on or find_device()
+        self.replicas = replicas or self._find_most_replicas()
+        self._make_engines(self.replicas)
 
-    def _make(self, replicas: int) -> None:
+    def _make_engines(self, replicas: int) -> None:
         import torch
 
         from reprise.engines.stack import Stack
@@ -68,26 +68,26 @@ class Stacked(tasks.Implementation):
         members = [self.family.make_member(self.stack, self.model) for _ in range(replicas)]
         self.engines = [self.family.Engine(self.task, "stacked", member=member) for member in members]
 
-    def _most(self) -> int:
+    def _find_most_replicas(self) -> int:
         import torch
 
         from reprise.engines.stack import OutOfMemory
 
-        fits, more = 1, 2
-        while more <= MOST:
+        most, replicas = 1, 2
+        while replicas <= MAX_REPLICAS:
             try:
-                self._make(more)
+                self._make_engines(replicas)
                 self.train(0, 1)
             except OutOfMemory:
                 break
-            fits, more = more, 2 * more
+            most, replicas = replicas, 2 * replicas
         del self.stack, self.engines
         torch.cuda.empty_cache()
-        return fits
+        return most
 
     def train(self, first: int, last: int) -> float:
         """All replicas train on the pieces; the summed loss of one."""
-        rounds = zip(*(engine.calls(first, last) for engine in self.engines), strict=True)
+        rounds = zip(*(engine.make_calls(first, last) for engine in self.engines), strict=True)
         return sum(self.stack.answer(requests)[0] for requests in rounds)
 
     def parameters(self) -> dict[str, np.ndarray]:
@@ -95,25 +95,25 @@ class Stacked(tasks.Implementation):
         return self.engines[0].parameters()
 
 
-def eager(task: Any) -> tasks.Implementation:
+def make_eager(task: Any) -> tasks.Implementation:
     """Make the readable model with autograd, on the GPU."""
-    return tasks.family_of(task).Engine(task, "reference", on=device())
+    return tasks.find_family(task).Engine(task, "reference", on=find_device())
 
 
-def compiled(task: Any) -> tasks.Implementation:
+def make_compiled(task: Any) -> tasks.Implementation:
     """Make what torch compiles: the readable model of a gated network, else the peer of the family."""
     import torch
 
-    family = tasks.family_of(task)
+    family = tasks.find_family(task)
     if family is gated:
-        engine = eager(task)
+        engine = make_eager(task)
         engine.kernel.model.forward = compile_forward(engine.kernel.model.forward)
         return engine
     if family is loglinear:
-        made = peer(task, "Dense" if task.workload.top else "Eager")
+        made = make_peer(task, "Dense" if task.workload.top else "Eager")
         made.loss = torch.compile(made.loss)
         return made
-    return peer(task, "CompiledRows" if family is rntn else "Compiled")
+    return make_peer(task, "CompiledRows" if family is rntn else "Compiled")
 
 
 def compile_forward(forward: Callable[..., tuple[Any, tuple[Any, ...]]]) -> Callable[..., Any]:
@@ -134,19 +134,19 @@ def compile_forward(forward: Callable[..., tuple[Any, tuple[Any, ...]]]) -> Call
     return step
 
 
-def cudnn(task: Any) -> tasks.Implementation:
+def make_cudnn(task: Any) -> tasks.Implementation:
     """`nn.LSTM` and `nn.RNN`, where they compute the same."""
-    if tasks.family_of(task) in (rntn, loglinear):
+    if tasks.find_family(task) in (rntn, loglinear):
         raise NotImplementedError("cuDNN does not have this network")
-    return peer(task, "Library")
+    return make_peer(task, "Library")
 
 
-def peer(task: Any, name: str) -> Any:
+def make_peer(task: Any, name: str) -> Any:
     """Make a peer of the task's family, its tensors on the GPU: they are made there unless they say otherwise."""
     import torch
 
-    peers = import_module(tasks.family_of(task).__name__.replace("benchmarks", "benchmarks.peers"))
-    with torch.device(device()):
+    peers = import_module(tasks.find_family(task).__name__.replace("benchmarks", "benchmarks.peers"))
+    with torch.device(find_device()):
         return getattr(peers, name)(task)
 
 

@@ -21,7 +21,7 @@ NOTHING = -1
 
 
 @dataclass(frozen=True)
-class Workload(tasks.Described):
+class Workload(tasks.DescribedWorkload):
     """A model of document 000 and the lines it reads.
 
     `model` is "gso", with `second_order` (m) and, where `first_order` is true, with D and E; "first-order", or
@@ -89,12 +89,12 @@ class Task(tasks.Task):
     def __len__(self) -> int:
         return len(self.training) // BATCH
 
-    def lengths(self, first: int, last: int) -> np.ndarray:
+    def list_lengths(self, first: int, last: int) -> np.ndarray:
         """Predictions of each line of batches first .. last-1."""
         return np.diff(self.lines.offsets)[self.training[first * BATCH : last * BATCH]] - 1
 
-    def tokens(self, first: int, last: int) -> int:
-        return int(self.lengths(first, last).sum())
+    def count_tokens(self, first: int, last: int) -> int:
+        return int(self.list_lengths(first, last).sum())
 
     @property
     def bytes_a_token(self) -> float:
@@ -102,16 +102,16 @@ class Task(tasks.Task):
 
         Adam passes seven times over all: it reads the gradient, and reads and writes weights and both moments.
         """
-        steps = sum(int(self.lengths(i, i + 1).max()) for i in range(len(self)))
+        steps = sum(int(self.list_lengths(i, i + 1).max()) for i in range(len(self)))
         w = self.workload
-        return (2 * 4 * w.recurrent * steps + 7 * w.weight_bytes * len(self)) / self.tokens(0, len(self))
+        return (2 * 4 * w.recurrent * steps + 7 * w.weight_bytes * len(self)) / self.count_tokens(0, len(self))
 
-    def padded(self, batch: int) -> tuple[np.ndarray, np.ndarray]:
+    def pad(self, batch: int) -> tuple[np.ndarray, np.ndarray]:
         """One batch as one would feed it to a framework, every line filled up to the longest: inputs and targets.
 
         Both are int32 (T, BATCH); targets are NOTHING where filled up.
         """
-        lengths, lines = self.lengths(batch, batch + 1), self.training[batch * BATCH : (batch + 1) * BATCH]
+        lengths, lines = self.list_lengths(batch, batch + 1), self.training[batch * BATCH : (batch + 1) * BATCH]
         inputs = np.zeros((lengths.max(), BATCH), np.int32)
         targets = np.full_like(inputs, NOTHING)
         for i, (first, length) in enumerate(zip(self.lines.offsets[lines], lengths, strict=True)):
@@ -141,9 +141,9 @@ GOALS = (
 
 _PEERS = {"eager": "padded PyTorch", "compile": "compiled"}
 
-SHOWN = (
-    tasks.Shown("full-394", "000, general model, lines as they are", "characters", _PEERS),
-    tasks.Shown("full-394-t110", "000, the same, lines of one length", "characters", _PEERS | {"jax": "JAX"}),
+TABLE_ROWS = (
+    tasks.TableRow("full-394", "000, general model, lines as they are", "characters", _PEERS),
+    tasks.TableRow("full-394-t110", "000, the same, lines of one length", "characters", _PEERS | {"jax": "JAX"}),
 )
 
 BATCHES = 6
@@ -155,7 +155,7 @@ _SHORTER = 0.64
 """Bigrams of a line over its characters."""
 
 
-def lines_for(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) -> tuple[Corpus, str]:
+def make_lines(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) -> tuple[Corpus, str]:
     """Return a corpus of one fold, and where its lines come from: a prepared corpus, else random lines.
 
     `batches` full batches of training lines, a ninth as many to validate, and one to test.
@@ -205,13 +205,13 @@ def build_model(task: Task, generator: Any = None) -> Any:
 
 def make_task(workload: Workload, folder: Path, batches: int = BATCHES) -> tuple[Task, dict[str, Any]]:
     """Write a task of so many batches to `folder`; the task, and facts about it."""
-    corpus, origin = lines_for(workload, batches)
+    corpus, origin = make_lines(workload, batches)
     corpus.save(folder / "corpus.npz")
     lines, training = corpus.splits["lines"], np.flatnonzero(corpus.extra["part"][0] == 0)
     task = Task(workload=workload, lines=lines, training=training, corpus=str(folder / "corpus.npz"))
-    predictions = task.tokens(0, len(task))
-    cells = sum(task.padded(i)[0].size for i in range(len(task)))
-    return tasks.write(
+    predictions = task.count_tokens(0, len(task))
+    cells = sum(task.pad(i)[0].size for i in range(len(task)))
+    return tasks.write_task(
         task,
         folder,
         text=origin,
@@ -245,7 +245,7 @@ class Engine(tasks.Engine):
         return loss
 
     def parameters(self) -> dict[str, np.ndarray]:
-        return super().parameters() if self.stacked else tasks.numpy_of(self.model.state_dict())
+        return super().parameters() if self.stacked else tasks.convert_to_numpy(self.model.state_dict())
 
 
 class Epochs(tasks.Implementation):
@@ -264,7 +264,7 @@ class Epochs(tasks.Implementation):
         if self.training is None:
             from reprise.training.protocols.gso import LineEpochs
 
-            config, corpus = _experiment(self.task.workload), Path(self.task.corpus)
+            config, corpus = _make_experiment(self.task.workload), Path(self.task.corpus)
             self.training = LineEpochs(config, 0, corpus, "auto")
             return self.first.train(first, last)
         epoch = self.training.epoch
@@ -277,7 +277,7 @@ class Epochs(tasks.Implementation):
         return self.first.parameters()
 
 
-def _experiment(w: Workload) -> dict[str, Any]:
+def _make_experiment(w: Workload) -> dict[str, Any]:
     """Return the configuration of an experiment like the workload, without an end."""
     options = {"batch_size": BATCH, "optimiser": "adam", "learning_rate": 0.001, "clip_norm": 0.0}
     options |= {"max_epochs": 10**9, "loss_reduction": "mean-tokens", "selection": "best-valid"}

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks import tasks
 from benchmarks.goals import Goal
-from benchmarks.limits import bandwidths, level_of, lower_limit, peak_gflops
+from benchmarks.limits import compute_lower_limit, find_level, measure_bandwidths, measure_peak
 from benchmarks.timing import Repetition, interleave, summarise
 from benchmarks.worker import Worker, WorkerFailed
 
@@ -56,11 +56,11 @@ def run_bench(
         report: Prints a line.
         keep: Gets the result after every workload, so that an interruption leaves those that are done.
     """
-    with pinned() as core:
+    with pin_process() as core:
         on_gpu = getattr(bench, "ON_GPU", False)
-        head = {"schema": SCHEMA, "bench": name, "machine": machine_facts(core), "peak_gflops": None}
-        head |= {"bandwidth_gb": None if on_gpu else bandwidths()}
-        peak = None if on_gpu else peak_gflops()
+        head = {"schema": SCHEMA, "bench": name, "machine": collect_machine_facts(core), "peak_gflops": None}
+        head |= {"bandwidth_gb": None if on_gpu else measure_bandwidths()}
+        peak = None if on_gpu else measure_peak()
         rows, workloads = [], []
         end = time.monotonic() + budget
         for number, (workload, implementations) in enumerate(selected):
@@ -72,18 +72,20 @@ def run_bench(
                     continue
             with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
                 task, facts = bench.make_task(workload, Path(folder))
-                facts |= {"bytes_a_token": task.bytes_a_token, "from": level_of(workload.weight_bytes)}
-                workloads.append(workload.described() | facts)
-                expected = tasks.expected(task)
+                facts |= {"bytes_a_token": task.bytes_a_token, "from": find_level(workload.weight_bytes)}
+                workloads.append(workload.describe() | facts)
+                expected = tasks.compute_expected(task)
                 report(f"{workload.name}: {facts['text']}")
-                timed = compare(name, Path(folder), expected, implementations, share, report, whole=on_gpu)
-            some = [{"workload": workload.name, **row} for row in timed]
-            for row in some:  # each row's median over those of the others of its workload
-                others = [other for other in some if other is not row and row["median"] and other["median"]]
+                timed = compare_implementations(
+                    name, Path(folder), expected, implementations, share, report, whole=on_gpu
+                )
+            timed_rows = [{"workload": workload.name, **row} for row in timed]
+            for row in timed_rows:  # each row's median over those of the others of its workload
+                others = [other for other in timed_rows if other is not row and row["median"] and other["median"]]
                 row["ratio_to"] = {other["implementation"]: row["median"] / other["median"] for other in others}
-            rows += some
+            rows += timed_rows
             # The better of two: a disturbance at the start would make all look close to the peak.
-            peak = max(peak, peak_gflops(0.1) or peak) if peak else None
+            peak = max(peak, measure_peak(0.1) or peak) if peak else None
             result = head | {"peak_gflops": peak, "workloads": workloads, "rows": rows}
             set_shares(result)
             keep(result)
@@ -96,13 +98,13 @@ def set_shares(result: dict[str, Any]) -> None:
     for row in result["rows"] if peak else ():
         workload = workloads[row["workload"]]
         flops = workload["flops_a_token"]
-        limit = lower_limit(flops, workload["bytes_a_token"], workload["from"], peak, result["bandwidth_gb"])
+        limit = compute_lower_limit(flops, workload["bytes_a_token"], workload["from"], peak, result["bandwidth_gb"])
         if row["median"]:
             row["share_of_peak"] = row["median"] * flops / (peak * 1e9)
             row["share_of_limit"] = row["median"] / limit if limit else None
 
 
-def compare(
+def compare_implementations(
     bench: str,
     folder: Path,
     expected: Mapping[str, Any],
@@ -117,28 +119,28 @@ def compare(
     kept for repetitions.
     """
     end = time.monotonic() + seconds
-    rows = {name: _row(name) for name in implementations}
+    rows = {name: _make_row(name) for name in implementations}
     with ExitStack() as stack:
         ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
 
-        def failed(name: str, worker: Worker, failure: WorkerFailed) -> None:
+        def record_failure(name: str, worker: Worker, failure: WorkerFailed) -> None:
             worker.close()  # or it might go on computing while others are timed
-            rows[name] = _row(name) | {"note": str(failure)}
+            rows[name] = _make_row(name) | {"note": str(failure)}
 
         for name in tuple(rows):
             worker = stack.enter_context(closing(Worker(bench, name, folder)))
             try:
                 left = end - time.monotonic() - seconds / 4
-                facts = worker.ready(min(PREPARATION_LIMIT, max(0.0, left)) if whole else PREPARATION_LIMIT)
-                if difference := disagreement(expected, facts):
+                facts = worker.wait_until_ready(min(PREPARATION_LIMIT, max(0.0, left)) if whole else PREPARATION_LIMIT)
+                if difference := find_disagreement(expected, facts):
                     raise WorkerFailed(f"{WRONG}: {difference}")
             except WorkerFailed as failure:
-                failed(name, worker, failure)
+                record_failure(name, worker, failure)
                 report(f"  {name}: {failure}")
                 continue
             ready[name] = worker, facts
             rows[name]["replicas"] = facts["replicas"]
-            error = log_perplexity_error(expected, facts)
+            error = compute_log_perplexity_error(expected, facts)
             if error is not None:
                 rows[name]["log_perplexity_error"] = error
             closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
@@ -153,7 +155,7 @@ def compare(
             try:
                 return worker.run(count, 60 + 20 * count * pace)
             except WorkerFailed as failure:
-                return failed(name, worker, failure)
+                return record_failure(name, worker, failure)
 
         for name, done in interleave({name: partial(repeat, name) for name in ready}, REPETITIONS, seconds).items():
             if rows[name]["note"] is None:
@@ -161,15 +163,15 @@ def compare(
     return list(rows.values())
 
 
-def _row(name: str) -> dict[str, Any]:
+def _make_row(name: str) -> dict[str, Any]:
     speeds = {**dict.fromkeys(("median", "low", "high")), "reps": 0, "quiet_reps": 0}
     row = {"implementation": name, "threads": 1, "replicas": 1, "unit": "tokens/s", **speeds}
     return row | {"share_of_peak": None, "share_of_limit": None, "ratio_to": {}, "note": None}
 
 
-def disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
+def find_disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
     """Where an implementation's first pieces went another way than the readable model's."""
-    error = log_perplexity_error(expected, facts)
+    error = compute_log_perplexity_error(expected, facts)
     if error is not None and not error <= LOG_PERPLEXITY_TOLERANCE:
         return f"the log-perplexity is off by {error:.2g} nats, more than {LOG_PERPLEXITY_TOLERANCE:g}"
     if not math.isclose(facts["loss"], expected["loss"], rel_tol=LOSS_TOLERANCE):
@@ -181,7 +183,7 @@ def disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str |
     return None
 
 
-def log_perplexity_error(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> float | None:
+def compute_log_perplexity_error(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> float | None:
     """How far an implementation's log-perplexity is from the expected one, nats; None where either has none."""
     if "log_perplexity" not in expected or "log_perplexity" not in facts:
         return None
@@ -189,7 +191,7 @@ def log_perplexity_error(expected: Mapping[str, Any], facts: Mapping[str, Any]) 
 
 
 @contextlib.contextmanager
-def pinned() -> Iterator[int | None]:
+def pin_process() -> Iterator[int | None]:
     """Keep this process, and those it starts, on the last core that it may use; yield that core.
 
     None where the system cannot pin. torch computes with one thread meanwhile.
@@ -210,7 +212,7 @@ def pinned() -> Iterator[int | None]:
         torch.set_num_threads(threads)
 
 
-def machine_facts(core: int | None) -> dict[str, Any]:
+def collect_machine_facts(core: int | None) -> dict[str, Any]:
     """Processor, core, versions and what else tells one measurement from another."""
     import torch
 
@@ -235,7 +237,7 @@ def machine_facts(core: int | None) -> dict[str, Any]:
     return kept | {"cpus": os.cpu_count(), "pinned_to": core, "versions": versions, "load_before": load}
 
 
-def show(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str) -> None:
+def print_result(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str) -> None:
     """Print a table of the rows on a console of rich, a line for each note and one for each goal."""
     from rich.table import Table
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks import BENCHES, tasks
-from benchmarks.harness import PREPARATION_LIMIT, SCHEMA, WRONG, Report, disagreement, machine_facts
+from benchmarks.harness import PREPARATION_LIMIT, SCHEMA, WRONG, Report, collect_machine_facts, find_disagreement
 from benchmarks.timing import Repetition, interleave, summarise
 from benchmarks.worker import Worker, WorkerFailed
 from reprise.errors import Failed
@@ -39,7 +39,7 @@ def run_jobs(
         Failed: A way computes another update than the readable model, or none.
     """
     cores = sorted(os.sched_getaffinity(0))[-jobs:]
-    machine = machine_facts(None) | {"pinned_to": cores}
+    machine = collect_machine_facts(None) | {"pinned_to": cores}
     result = {"schema": SCHEMA, "bench": name, "jobs": jobs, "machine": machine, "workloads": [], "rows": []}
     for workload, _ in selected:
         with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder, ExitStack() as stack:
@@ -50,8 +50,8 @@ def run_jobs(
             except WorkerFailed as failure:
                 raise Failed(f"{workload.name}: {failure}") from None
         for row in rows:
-            report(f"  {describe(row)}: {row['median']:,.0f} tokens/s")
-        result["workloads"].append(workload.described() | facts)
+            report(f"  {describe_way(row)}: {row['median']:,.0f} tokens/s")
+        result["workloads"].append(workload.describe() | facts)
         result["rows"] += [{"workload": workload.name, **row} for row in rows]
         keep(result)
     return result
@@ -65,17 +65,17 @@ def compare_ways(
     Raises:
         WorkerFailed: A way computes another update than the readable model, or none.
     """
-    ours, expected = next(iter(BENCHES[bench])), tasks.expected(task)
+    ours, expected = next(iter(BENCHES[bench])), tasks.compute_expected(task)
 
-    def start(implementation: str, on: Sequence[int], members: int = 0) -> tuple[Worker, dict[str, Any]]:
+    def start_worker(implementation: str, on: Sequence[int], members: int = 0) -> tuple[Worker, dict[str, Any]]:
         worker = stack.enter_context(closing(Worker(bench, implementation, folder, on, members)))
-        facts = worker.ready(PREPARATION_LIMIT)
-        if difference := disagreement(expected, facts):
+        facts = worker.wait_until_ready(PREPARATION_LIMIT)
+        if difference := find_disagreement(expected, facts):
             raise WorkerFailed(f"{implementation}: {WRONG}: {difference}")
         return worker, facts
 
-    single = [start(ours, [core]) for core in cores]
-    stacks = [start(STACKED, on, len(cores)) for on in (cores[:1], cores)]
+    single = [start_worker(ours, [core]) for core in cores]
+    stacks = [start_worker(STACKED, on, len(cores)) for on in (cores[:1], cores)]
     ways = {
         (ours, 1, 1, 1): single[:1],
         (ours, len(cores), 1, 1): single,
@@ -103,7 +103,7 @@ def run_at_once(started: Sequence[tuple[Worker, dict[str, Any]]], seconds: float
     return Repetition(sum(one.rate for one in done), 1.0, disturbed)
 
 
-def describe(row: dict[str, Any]) -> str:
+def describe_way(row: dict[str, Any]) -> str:
     """Return a way in words."""
     if row["implementation"] == STACKED:
         return f"{row['members']} members of a stack, threads: {row['threads']}"

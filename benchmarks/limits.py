@@ -17,7 +17,7 @@ CHUNK = 12 * 16
 """Floats that are read in one go, for the widest vectors."""
 
 
-def _fastest(work: Callable[[int], Any], rounds: int, seconds: float, clock: Callable[[], float]) -> float:
+def _measure_rate(work: Callable[[int], Any], rounds: int, seconds: float, clock: Callable[[], float]) -> float:
     """Return the most rounds a second of many bursts."""
     best, now = 0.0, clock()
     end = now + seconds
@@ -32,7 +32,7 @@ def _fastest(work: Callable[[int], Any], rounds: int, seconds: float, clock: Cal
     return best
 
 
-def _library() -> Any:
+def _load_library() -> Any:
     from reprise.engines import build
 
     try:
@@ -41,21 +41,21 @@ def _library() -> Any:
         return None
 
 
-def peak_gflops(seconds: float = 0.5, clock: Callable[[], float] = time.perf_counter) -> float | None:
+def measure_peak(seconds: float = 0.5, clock: Callable[[], float] = time.perf_counter) -> float | None:
     """Return the highest rate of float32 multiply-adds of one thread, 10**9 operations (two each) a second.
 
     None where there is no C++ compiler.
     """
-    library = _library()
+    library = _load_library()
     if library is None:
         return None
-    rate = _fastest(lambda rounds: library.multiply_adds(rounds, 0.5, 1.0), 1000, seconds, clock)
+    rate = _measure_rate(lambda rounds: library.multiply_adds(rounds, 0.5, 1.0), 1000, seconds, clock)
     return rate * library.flops_a_round() / 1e9
 
 
-def bandwidths(seconds: float = 0.3, clock: Callable[[], float] = time.perf_counter) -> dict[str, float] | None:
+def measure_bandwidths(seconds: float = 0.3, clock: Callable[[], float] = time.perf_counter) -> dict[str, float] | None:
     """Return 10**9 bytes a second that one thread reads from each of LEVELS, None where there is no C++ compiler."""
-    library = _library()
+    library = _load_library()
     if library is None:
         return None
     from reprise.engines.build import in_huge_pages
@@ -67,18 +67,18 @@ def bandwidths(seconds: float = 0.3, clock: Callable[[], float] = time.perf_coun
         count = size // 4 // CHUNK * CHUNK
         (numbers,) = in_huge_pages([(count,)])
         numbers.fill_(1.0)
-        rate = _fastest(lambda rounds, n=numbers, count=count: library.read(n, count, rounds), 1, seconds, clock)
+        rate = _measure_rate(lambda rounds, n=numbers, count=count: library.read(n, count, rounds), 1, seconds, clock)
         measured[level] = 4 * count * rate / 1e9
     return measured
 
 
-def level_of(size: int, caches: Caches | None = None) -> str:
+def find_level(size: int, caches: Caches | None = None) -> str:
     """Return the level of LEVELS that holds weights of so many bytes."""
     caches = caches or read_caches()
     return "L2" if size <= caches.l2 else "L3" if size <= caches.l3 else "memory"
 
 
-def lower_limit(
+def compute_lower_limit(
     flops: float, traffic: float, level: str, peak: float | None, bandwidth: Mapping[str, float] | None
 ) -> float | None:
     """Return the tokens a second of the lower line, None where nothing was measured.

@@ -16,7 +16,7 @@ WINDOW, SIZE, LAYERS = 8, 256, 2
 
 
 @dataclass(frozen=True)
-class Workload(tasks.Described):
+class Workload(tasks.DescribedWorkload):
     """A model of `top` frequent types (0: the softmax RNN) and the windows of a batch."""
 
     name: str
@@ -46,9 +46,9 @@ class Workload(tasks.Described):
     def options(self) -> dict[str, Any]:
         """Those of the model."""
         kinds = ("features", "log-linear", "corpus") if self.top else ("one-hot", "softmax", "none")
-        found = dict(zip(("input", "output", "background"), kinds, strict=True))
-        found |= {"features_from": "corpus", "top_types": self.top, "word_identity": bool(self.top)}
-        return found | {"embedding_size": self.size, "hidden_size": self.size, "layers": LAYERS}
+        options = dict(zip(("input", "output", "background"), kinds, strict=True))
+        options |= {"features_from": "corpus", "top_types": self.top, "word_identity": bool(self.top)}
+        return options | {"embedding_size": self.size, "hidden_size": self.size, "layers": LAYERS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ GOALS = (
 )
 
 _PEERS = {"dense": "dense features", "sparse": "torch.sparse"}
-SHOWN = (tasks.Shown("m2500-b32", "004, LL-RNN, M = 2500, batches of 32", "words", _PEERS),)
+TABLE_ROWS = (tasks.TableRow("m2500-b32", "004, LL-RNN, M = 2500, batches of 32", "words", _PEERS),)
 
 BATCHES = 60
 # Without a treebank: words of a Zipf-Mandelbrot law, and as many bundles of tags as the rarer types of one have.
@@ -124,30 +124,30 @@ def make_task(
     """Write a task of so many batches to `folder`; the task, and facts about it."""
     from reprise import counters
 
-    tokens, known, origin = _text(workload, corpora)
+    tokens, arrays, origin = _make_text(workload, corpora)
     starts = counters.uniform32(counters.key(tasks.SEED), 0, batches * workload.batch) % (len(tokens) - WINDOW)
     windows = tokens[starts[:, None] + np.arange(WINDOW + 1)].reshape(batches, workload.batch, WINDOW + 1)
     x, y = windows[..., :-1].transpose(0, 2, 1).copy(), windows[..., -1].copy()
-    return tasks.write(Task(workload=workload, x=x, y=y, **known), folder, text=origin, batches=batches)
+    return tasks.write_task(Task(workload=workload, x=x, y=y, **arrays), folder, text=origin, batches=batches)
 
 
-def _text(workload: Workload, corpora: Path) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
+def _make_text(workload: Workload, corpora: Path) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
     """Tokens, what is known of their types, and where they come from."""
     V, K = workload.vocabulary, workload.tags
-    found = tasks.find_corpus(
+    match = tasks.find_corpus(
         "ud-french-gsd-*.npz", lambda c: (len(c.vocabulary), len(c.facts.get("tags", ()))) == (V, K), corpora
     )
-    if found is not None:
-        corpus, path = found
+    if match is not None:
+        corpus, path = match
         names = {"counts": "corpus_counts", "tag_indptr": "tag_indptr", "tag_indices": "tag_indices"}
-        known = {name: corpus.extra[key] for name, key in names.items()}
-        return corpus.splits["train"].tokens, known, f"training text of {path}"
+        arrays = {name: corpus.extra[key] for name, key in names.items()}
+        return corpus.splits["train"].tokens, arrays, f"training text of {path}"
     random = np.random.default_rng(0)
-    tokens = tasks.zipf(V, 200_000, random)
+    tokens = tasks.draw_zipf(V, 200_000, random)
     bundles = random.random((_BUNDLES, K)) < _TAGS_OF_A_TYPE / K
     indptr, indices = sparse_rows(bundles[random.integers(_BUNDLES, size=V)])
-    known = {"counts": 1 + np.bincount(tokens, minlength=V), "tag_indptr": indptr, "tag_indices": indices}
-    return tokens, known, f"{tasks.RANDOM_WORDS} with random tags"
+    arrays = {"counts": 1 + np.bincount(tokens, minlength=V), "tag_indptr": indptr, "tag_indices": indices}
+    return tokens, arrays, f"{tasks.RANDOM_WORDS} with random tags"
 
 
 class Engine(tasks.Engine):

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any, NamedTuple
 
-from benchmarks.table import line, table
+from benchmarks.table import make_line, make_table
 from reprise.evidence.numbers import numbers_of
 from reprise.records.record import read_record
 
@@ -61,27 +61,27 @@ def read_records(root: Path) -> list[dict[str, Any]]:
     return [read_record(path) for folder in FOLDERS for path in sorted((root / folder).rglob("*.json"))]
 
 
-def torch_of(run: Mapping[str, Any]) -> str:
+def get_torch_release(run: Mapping[str, Any]) -> str:
     """Return the release of torch, without its build."""
     return run["versions"]["torch"].partition("+")[0]
 
 
-def release(run: Mapping[str, Any]) -> tuple[int, ...]:
+def parse_release(run: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the release of torch as numbers, which have an order."""
-    return tuple(map(int, torch_of(run).split(".")))
+    return tuple(map(int, get_torch_release(run).split(".")))
 
 
-def what_differs(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+def describe_difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
     """Say what differs between the machines of two records: torch, processor, engine, or nothing."""
     pairs = (
-        ("torch", torch_of(first), torch_of(second)),
-        ("processor", processor_of(first), processor_of(second)),
+        ("torch", get_torch_release(first), get_torch_release(second)),
+        ("processor", get_processor(first), get_processor(second)),
         ("engine", first["engine"], second["engine"]),
     )
     return ", ".join(f"{name} {one} and {other}" for name, one, other in pairs if one != other)
 
 
-def processor_of(run: Mapping[str, Any]) -> str:
+def get_processor(run: Mapping[str, Any]) -> str:
     """Return the maker of a processor, or a GPU's name."""
     device = run["device"]
     return next((maker for maker in ("AMD", "Intel") if maker in device), device)
@@ -92,54 +92,62 @@ def find_twins(records: Iterable[dict[str, Any]]) -> Iterator[Twin]:
     groups: dict[tuple[str, ...], dict[tuple[Any, ...], dict[str, Any]]] = defaultdict(dict)
     for record in records:
         if "training" in record["config"]:
-            machine = release(record["run"]), processor_of(record["run"]), record["run"]["engine"]
+            machine = parse_release(record["run"]), get_processor(record["run"]), record["run"]["engine"]
             group = groups[record["paper"], record["experiment"], record["config_hash"]]
             group.setdefault((record["replica"], *machine), record)
     for (paper, experiment, _), group in groups.items():
         base = [
-            r for key, some in groups.items() if key[:2] == (paper, experiment.split("@")[0]) for r in some.values()
+            r
+            for key, records_of_group in groups.items()
+            if key[:2] == (paper, experiment.split("@")[0])
+            for r in records_of_group.values()
         ]
         # The older torch first, and the makers of processors in one order, so that like pairs are counted together.
         for first, second in combinations([group[key] for key in sorted(group)], 2):
-            one, other = numbers(first), numbers(second)
+            one, other = index_numbers(first), index_numbers(second)
             statuses = {first["status"], second["status"]}
-            differs, name = what_differs(first["run"], second["run"]), next((n for n in NUMBERS if n[:2] in one), None)
+            differs, name = (
+                describe_difference(first["run"], second["run"]),
+                next((n for n in NUMBERS if n[:2] in one), None),
+            )
             if first["replica"] != second["replica"] or not differs or (name is None and len(statuses) == 1):
                 continue
             protocol, equal = first["config"]["training"]["protocol"], first["result_sha256"] == second["result_sha256"]
             if len(statuses) > 1 or name is None:
                 yield Twin(protocol, f"{paper}/{experiment}", differs, equal, None, None, "", ())
                 continue
-            of_seeds = (seeds_of(r, like, name) for r in (list(group.values()), base) for like in (first, second))
+            seed_values = (
+                list_seed_values(r, like, name) for r in (list(group.values()), base) for like in (first, second)
+            )
             values = one[name[:2]], other[name[:2]]
-            yield Twin(protocol, f"{paper}/{experiment}", differs, equal, *values, name[2], max(of_seeds, key=len))
+            yield Twin(protocol, f"{paper}/{experiment}", differs, equal, *values, name[2], max(seed_values, key=len))
 
 
-def numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+def index_numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], float]:
     """Return a record's numbers by metric and split."""
     return {(entry["metric"], entry["split"]): entry["value"] for entry in numbers_of(record)}
 
 
-def seeds_of(records: Iterable[dict[str, Any]], like: Mapping[str, Any], name: tuple[str, ...]) -> list[float]:
+def list_seed_values(records: Iterable[dict[str, Any]], like: Mapping[str, Any], name: tuple[str, ...]) -> list[float]:
     """Return a number of every replica that was made on a machine like that of a record."""
     values: dict[int, float] = {}
     for record in records:
-        if not what_differs(record["run"], like["run"]):
-            entries = numbers(record)
+        if not describe_difference(record["run"], like["run"]):
+            entries = index_numbers(record)
             if name[:2] in entries:
                 values.setdefault(record["replica"], entries[name[:2]])
     return list(values.values())
 
 
-def machines_table(root: Path) -> str:
+def make_machines_table(root: Path) -> str:
     """Return a row for each protocol and each thing that differs, in Markdown: the largest difference of its twins."""
     rows: dict[tuple[str, str], list[Twin]] = defaultdict(list)
     for twin in find_twins(read_records(root)):
         rows[twin.protocol, twin.differs].append(twin)
-    lines = table(*_COLUMNS)
+    lines = make_table(*_COLUMNS)
     for (protocol, differs), twins in sorted(rows.items(), key=lambda row: (row[0][1], row[0][0])):
-        known = [twin for twin in twins if twin.first is not None]
-        worst = max(known or twins, key=lambda twin: (twin.share_of_sd or 0.0, twin.difference))
+        finite_twins = [twin for twin in twins if twin.first is not None]
+        worst = max(finite_twins or twins, key=lambda twin: (twin.share_of_sd or 0.0, twin.difference))
         equal = sum(twin.equal for twin in twins)
         share = worst.share_of_sd
         deviation = f"{stdev(worst.seeds):.2g} (n = {len(worst.seeds)})" if len(worst.seeds) > 1 else "–"
@@ -149,9 +157,11 @@ def machines_table(root: Path) -> str:
             len(twins),
             equal,
             sum(twin.first is None for twin in twins),
-            f"{worst.difference:.2g} of {worst.first:.4g} ({worst.quantity}, {worst.experiment})" if known else "–",
+            f"{worst.difference:.2g} of {worst.first:.4g} ({worst.quantity}, {worst.experiment})"
+            if finite_twins
+            else "–",
             deviation,
             "–" if share is None else f"{share:.2g}",
         )
-        lines.append(line([str(cell) for cell in cells]))
+        lines.append(make_line([str(cell) for cell in cells]))
     return "\n".join(lines) + "\n"

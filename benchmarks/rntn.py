@@ -22,7 +22,7 @@ BLOCK = 20
 
 
 @dataclass(frozen=True)
-class Workload(tasks.Described):
+class Workload(tasks.DescribedWorkload):
     """A model's sizes and the text it reads. `factors` makes it an m-RNN, else `matrices` is K.
 
     `sentences`: subsequences end where sentences do, as in training; else all have LENGTH words.
@@ -77,7 +77,7 @@ class Task(tasks.Task):
     def __len__(self) -> int:
         return len(self.reset)
 
-    def tokens(self, first: int, last: int) -> int:
+    def count_tokens(self, first: int, last: int) -> int:
         return int(self.offsets[last] - self.offsets[first])
 
     @property
@@ -91,7 +91,7 @@ class Task(tasks.Task):
             return 3 * w.weight_bytes / length
         return 4 * (3 * w.hidden * w.vocabulary / length + 4 * w.hidden**2)
 
-    def padded(self) -> tuple[np.ndarray, ...]:
+    def pad(self) -> tuple[np.ndarray, ...]:
         """Return the same s subsequences, filled up to LENGTH words, for programs that are compiled for one length.
 
         Words and targets (s, T) int32, masks (s, T, H), weights (s, T), 0 where filled up, the place of the last word
@@ -142,10 +142,10 @@ GOALS = (
 
 _PEERS = {"eager": "eager PyTorch", "jax": "JAX", "jax-rows": "JAX by rows"}
 
-SHOWN = (
-    tasks.Shown("ptb-h100-k100", "001, r-RNTN, H = K = 100", "words", _PEERS),
-    tasks.Shown("ptb-h100-k10000", "001, RNTN, H = 100, K = 10000", "words", _PEERS | {"eager-sparse": "sparse"}),
-    tasks.Shown("text8-h100-k376", "001, r-RNTN, H = 100, K = 376, 37,751 words", "words", _PEERS),
+TABLE_ROWS = (
+    tasks.TableRow("ptb-h100-k100", "001, r-RNTN, H = K = 100", "words", _PEERS),
+    tasks.TableRow("ptb-h100-k10000", "001, RNTN, H = 100, K = 10000", "words", _PEERS | {"eager-sparse": "sparse"}),
+    tasks.TableRow("text8-h100-k376", "001, r-RNTN, H = 100, K = 376, 37,751 words", "words", _PEERS),
 )
 
 SUBSEQUENCES = 2000
@@ -170,14 +170,14 @@ def build_model(task: Task, generator: Any = None) -> Any:
     return model
 
 
-def text_for(workload: Workload, count: int, corpora: Path = tasks.CORPORA) -> tuple[Any, str]:
+def find_text(workload: Workload, count: int, corpora: Path = tasks.CORPORA) -> tuple[Any, str]:
     """`count` `Subsequences`, or the whole blocks that the text is enough for, and where they come from.
 
     Unless the workload asks for sentences they are ignored, and all subsequences have LENGTH words.
     """
     from reprise.engines.rntn import cut
 
-    split, end, origin = tasks.words_for(workload.dataset, workload.vocabulary, count * LENGTH, corpora)
+    split, end, origin = tasks.make_words(workload.dataset, workload.vocabulary, count * LENGTH, corpora)
     sentences = workload.sentences and end is not None
     data = cut(split, end if sentences else None, LENGTH, carry=not sentences)
     return data.slice(0, min(count, len(data)) // BLOCK * BLOCK), origin
@@ -187,12 +187,12 @@ def make_task(workload: Workload, folder: Path, count: int = SUBSEQUENCES) -> tu
     """Write a task of `count` subsequences (a multiple of BLOCK) to `folder`; the task, and facts about it."""
     from reprise import counters
 
-    data, origin = text_for(workload, count)
+    data, origin = find_text(workload, count)
     key = counters.key(tasks.SEED, 0)
     masks = counters.dropout_mask(key, 0, data.tokens, workload.hidden, Task.dropout)
     arrays = {name: getattr(data, name) for name in ("inputs", "targets", "offsets", "reset")}
     facts = {"text": origin, "subsequences": len(data), "mean_length": round(data.tokens / len(data), 2)}
-    return tasks.write(Task(workload=workload, **arrays, masks=masks, key=key), folder, **facts)
+    return tasks.write_task(Task(workload=workload, **arrays, masks=masks, key=key), folder, **facts)
 
 
 class Engine(tasks.Engine):
@@ -213,7 +213,7 @@ class Engine(tasks.Engine):
             key=self.task.key,
         )
 
-    def calls(self, first: int, last: int) -> Iterator[Any]:
+    def make_calls(self, first: int, last: int) -> Iterator[Any]:
         """See `tasks.Engine`: one call."""
         yield self.train(first, last)
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from benchmarks import BENCHES
-from benchmarks.goals import SHARE_OF_LIMIT, TIMES_EAGER, general_goals
+from benchmarks.goals import SHARE_OF_LIMIT, TIMES_EAGER, list_general_goals
 from reprise.errors import UserError
 
 COMMITTED = Path(__file__).parents[1] / "results/bench"
@@ -17,7 +17,7 @@ EAGER = "eager"
 """The implementation by which a benchmark calls eager PyTorch."""
 
 
-class Measured(NamedTuple):
+class BenchResult(NamedTuple):
     """A benchmark's result on a processor; its module, and the name of our engine."""
 
     bench: ModuleType
@@ -30,12 +30,12 @@ class Measured(NamedTuple):
         """Those of the result."""
         return self.result["rows"]
 
-    def timed(self, workload: str) -> dict[str, dict[str, Any]]:
+    def select_timed_rows(self, workload: str) -> dict[str, dict[str, Any]]:
         """Return the rows of a workload that have a speed, by implementation."""
         return {row["implementation"]: row for row in self.rows if row["workload"] == workload and row["median"]}
 
 
-def committed_table(folder: Path = COMMITTED) -> str:
+def make_committed_table(folder: Path = COMMITTED) -> str:
     """Return what the results in `folder` show, a file a benchmark and processor, in Markdown.
 
     Raises:
@@ -44,13 +44,18 @@ def committed_table(folder: Path = COMMITTED) -> str:
     results = read_results(folder, "")
     for name in BENCHES:
         module = import_module(f"benchmarks.{name}")
-        if module.SHOWN and not any(one.bench is module for one in results):
+        if module.TABLE_ROWS and not any(one.bench is module for one in results):
             raise UserError(f"{folder / name}: no results; run `python -m benchmarks {name} --json`")
-    parts = [*processors(results), *speeds(results), *general(results), *missed(results)]
-    return "\n".join([*parts, *at_once(read_results(folder / JOBS, " --jobs 2"))]) + "\n"
+    parts = [
+        *make_processor_lines(results),
+        *make_speed_lines(results),
+        *make_goal_lines(results),
+        *make_missed_lines(results),
+    ]
+    return "\n".join([*parts, *make_job_lines(read_results(folder / JOBS, " --jobs 2"))]) + "\n"
 
 
-def read_results(folder: Path, option: str) -> list[Measured]:
+def read_results(folder: Path, option: str) -> list[BenchResult]:
     """Return the results of all benchmarks in a folder, which the command with this `option` wrote.
 
     Raises:
@@ -66,50 +71,54 @@ def read_results(folder: Path, option: str) -> list[Measured]:
                 remedy = f"run `python -m benchmarks {name}{option} --json`"
                 raise UserError(f"{path}: not a whole benchmark; {remedy}") from None
             module = import_module(f"benchmarks.{name}")
-            results.append(Measured(module, path.stem, result, next(iter(implementations))))
+            results.append(BenchResult(module, path.stem, result, next(iter(implementations))))
     return results
 
 
-def table(*columns: str) -> list[str]:
+def make_table(*columns: str) -> list[str]:
     """Return the head of a table."""
-    return [line(columns), "|" + "---|" * len(columns)]
+    return [make_line(columns), "|" + "---|" * len(columns)]
 
 
-def line(cells: Sequence[str]) -> str:
+def make_line(cells: Sequence[str]) -> str:
     """Return a row of a table."""
     return f"| {' | '.join(cells)} |"
 
 
-def times(ratio: float) -> str:
+def format_times(ratio: float) -> str:
     """Return how many times as fast something is, in the one format of all tables."""
     return f"{ratio:.2f}" if ratio < 1 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:,.0f}"
 
 
-def percent(share: float | None) -> str:
+def format_percent(share: float | None) -> str:
     """Return a share in whole percent, a dash without one."""
     return "–" if share is None else f"{round(100 * share)} %".replace("-", "−")
 
 
-def span(values: Sequence[float], write: Callable[[float], str]) -> str:
+def format_range(values: Sequence[float], write: Callable[[float], str]) -> str:
     """Return the least and the largest value, one where they read alike."""
     return " to ".join(dict.fromkeys(map(write, (min(values), max(values)))))
 
 
-def shown(results: Sequence[Measured]) -> Iterator[tuple[Any, Measured, dict[str, Any], dict[str, float]]]:
+def list_timed_rows(
+    results: Sequence[BenchResult],
+) -> Iterator[tuple[Any, BenchResult, dict[str, Any], dict[str, float]]]:
     """Yield each row of the table that was timed: what is shown, the result, our row, and our speed over the peers'."""
     for bench in dict.fromkeys(one.bench for one in results):
-        for what in bench.SHOWN:
+        for what in bench.TABLE_ROWS:
             for one in (one for one in results if one.bench is bench):
-                timed = one.timed(what.workload)
+                timed = one.select_timed_rows(what.workload)
                 if row := timed.get(one.ours):
                     ratios = {peer: row["median"] / timed[peer]["median"] for peer in what.peers if peer in timed}
                     yield what, one, row, ratios
 
 
-def processors(results: Sequence[Measured]) -> list[str]:
+def make_processor_lines(results: Sequence[BenchResult]) -> list[str]:
     """Return the range of our speed over eager PyTorch's, on all processors and on each."""
-    factors = [(one.processor, ratios[EAGER]) for _, one, _, ratios in shown(results) if EAGER in ratios]
-    head = f"Our engines are {span([ratio for _, ratio in factors], times)} times as fast as eager PyTorch."
+    factors = [(one.processor, ratios[EAGER]) for _, one, _, ratios in list_timed_rows(results) if EAGER in ratios]
+    head = (
+        f"Our engines are {format_range([ratio for _, ratio in factors], format_times)} times as fast as eager PyTorch."
+    )
     columns = (
         "processor",
         "vectors of PyTorch",
@@ -117,37 +126,37 @@ def processors(results: Sequence[Measured]) -> list[str]:
         "times as fast as eager PyTorch",
         "workloads",
     )
-    lines = [f"{head} Workload and processor decide:", "", *table(*columns)]
+    lines = [f"{head} Workload and processor decide:", "", *make_table(*columns)]
     for processor in sorted({processor for processor, _ in factors}):
         ratios = [ratio for name, ratio in factors if name == processor]
         of_it = [one.result for one in results if one.processor == processor]
         peaks = [result["peak_gflops"] for result in of_it if result["peak_gflops"]]
-        cells = (of_it[0]["machine"]["cpu_capability"], span(peaks, "{:.0f}".format) if peaks else "–")
-        lines.append(line([f"`{processor}`", *cells, span(ratios, times), str(len(ratios))]))
+        cells = (of_it[0]["machine"]["cpu_capability"], format_range(peaks, "{:.0f}".format) if peaks else "–")
+        lines.append(make_line([f"`{processor}`", *cells, format_range(ratios, format_times), str(len(ratios))]))
     return [*lines, ""]
 
 
-def speeds(results: Sequence[Measured]) -> list[str]:
+def make_speed_lines(results: Sequence[BenchResult]) -> list[str]:
     """Return our engines' speeds beside others', a row a workload and processor."""
     columns = ("document, workload", "processor", "ours, a second", "of the peak", "of the limit", "times as fast as")
-    lines = table(*columns)
+    lines = make_table(*columns)
     unknown = set()
-    for what, one, row, ratios in shown(results):
+    for what, one, row, ratios in list_timed_rows(results):
         shares = (row["share_of_peak"], row.get("share_of_limit"))
         if shares[1] is None:
             unknown.add(one.processor)
-        peers = ", ".join(f"{what.peers[peer]} {times(ratio)}" for peer, ratio in ratios.items())
+        peers = ", ".join(f"{what.peers[peer]} {format_times(ratio)}" for peer, ratio in ratios.items())
         cells = [what.title, f"`{one.processor}`", f"{row['median']:,.0f} {what.counted}"]
-        lines.append(line([*cells, *map(percent, shares), peers]))
+        lines.append(make_line([*cells, *map(format_percent, shares), peers]))
     if unknown:
         names = ", ".join(f"`{name}`" for name in sorted(unknown))
         lines += ["", f"–: no bandwidth was measured on {names}, so that the limit is not known."]
     return [*lines, ""]
 
 
-def general(results: Sequence[Measured]) -> list[str]:
+def make_goal_lines(results: Sequence[BenchResult]) -> list[str]:
     """Return which workloads reach the goals of every processor."""
-    lines = table("goal on every processor", "processor", "reached by", "missed by")
+    lines = make_table("goal on every processor", "processor", "reached by", "missed by")
     kinds = {
         f"at least {SHARE_OF_LIMIT:g} of the limit": lambda goal: goal.over is None,
         f"at least {TIMES_EAGER} times eager PyTorch": lambda goal: goal.over == EAGER,
@@ -158,16 +167,16 @@ def general(results: Sequence[Measured]) -> list[str]:
                 (title, goal, value)
                 for one in results
                 if one.processor == processor
-                for title, goal in general_goals(one.bench, one.ours)
+                for title, goal in list_general_goals(one.bench, one.ours)
                 if belongs(goal) and (value := goal.measure(one.rows)) is not None
             ]
             wrong = [f"{title}: {value:.3g}" for title, goal, value in measured if value < goal.at_least]
             reached = f"{len(measured) - len(wrong)} of {len(measured)}" if measured else "not measured"
-            lines.append(line([text, f"`{processor}`", reached, "; ".join(wrong)]))
+            lines.append(make_line([text, f"`{processor}`", reached, "; ".join(wrong)]))
     return [*lines, ""]
 
 
-def missed(results: Sequence[Measured]) -> list[str]:
+def make_missed_lines(results: Sequence[BenchResult]) -> list[str]:
     """Return the goals of a workload that its engine missed, compiled for the processor at hand."""
     lines = []
     for one in results:
@@ -177,16 +186,16 @@ def missed(results: Sequence[Measured]) -> list[str]:
         for goal in one.bench.GOALS:
             value = goal.measure(one.rows)
             if value and value < goal.at_least:
-                lines.append(line([f"`{name}`", f"`{one.processor}`", str(goal), f"{value:.3g}"]))
-    head = table("benchmark", "processor", "goal", "measured")
+                lines.append(make_line([f"`{name}`", f"`{one.processor}`", str(goal), f"{value:.3g}"]))
+    head = make_table("benchmark", "processor", "goal", "measured")
     return [f"Goals of single workloads that were missed: {len(lines)}.", "", *head, *lines]
 
 
-def at_once(results: Sequence[Measured]) -> list[str]:
+def make_job_lines(results: Sequence[BenchResult]) -> list[str]:
     """Return what jobs at once and members of a stack do on the same cores; nothing without a result."""
     lost, beside, lines = [], [], []
     for one in results:
-        titles, N = {what.workload: what.title for what in one.bench.SHOWN}, one.result["jobs"]
+        titles, N = {what.workload: what.title for what in one.bench.TABLE_ROWS}, one.result["jobs"]
         speed = {(row["workload"], row["jobs"], row["members"], row["threads"]): row["median"] for row in one.rows}
         for workload in dict.fromkeys(row["workload"] for row in one.rows):
             single, jobs = speed[workload, 1, 1, 1], speed[workload, N, 1, 1]
@@ -194,12 +203,12 @@ def at_once(results: Sequence[Measured]) -> list[str]:
             lost.append(1 - jobs / (N * single))
             beside += [stack / jobs for stack in stacks]
             cells = [titles.get(workload, f"`{workload}`"), f"`{one.processor}`", str(N)]
-            cells += [f"{count:,.0f}" for count in (single, jobs)] + [percent(lost[-1])]
-            lines.append(line([*cells, *(f"{count:,.0f}" for count in stacks)]))
+            cells += [f"{count:,.0f}" for count in (single, jobs)] + [format_percent(lost[-1])]
+            lines.append(make_line([*cells, *(f"{count:,.0f}" for count in stacks)]))
     if not lines:
         return []
-    finding = f"N jobs at once, a core each, lose {span(lost, percent)} of their speed to each other."
-    finding += f" N members of one stack do {span(beside, times)} times as much as N jobs."
+    finding = f"N jobs at once, a core each, lose {format_range(lost, format_percent)} of their speed to each other."
+    finding += f" N members of one stack do {format_range(beside, format_times)} times as much as N jobs."
     columns = ("document, workload", "processor", "N", "1 job", "N jobs", "lost")
-    head = table(*columns, "N members, 1 thread", "N members, N threads")
+    head = make_table(*columns, "N members, 1 thread", "N members, N threads")
     return ["", f"{finding} Words or characters a second, in all:", "", *head, *lines]

@@ -29,17 +29,17 @@ SENTENCE_MEAN, SENTENCE_DEVIATION = 22.1, 10.1
 RANDOM_WORDS = "random words of a Zipf-Mandelbrot law"
 
 
-class Described:
+class DescribedWorkload:
     """A workload: a dataclass of a model's sizes, and what follows from these, by the names in `derived`."""
 
     derived = ("flops_a_token", "weight_bytes")
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the sizes, for people."""
         return asdict(self) | {name: getattr(self, name) for name in self.derived}
 
 
-class Shown(NamedTuple):
+class TableRow(NamedTuple):
     """A row of the table of speeds: workload, its title, what is counted, the peers and their names."""
 
     workload: str
@@ -72,7 +72,7 @@ class Windows(Task):
     def __len__(self) -> int:
         return len(self.x)
 
-    def tokens(self, first: int, last: int) -> int:
+    def count_tokens(self, first: int, last: int) -> int:
         return self.y[first:last].size
 
 
@@ -100,37 +100,37 @@ class Engine(Implementation):
     def __init__(self, task: Any, name: str, double: bool = False, on: str = "cpu", member: Any = None) -> None:
         self.task, self.on, self.kernel, self.stacked = task, on, member, member is not None
         if not self.stacked:
-            model = readable(task)
-            choose = import_module(family_of(task).__name__.replace("benchmarks", "reprise.engines")).choose
+            model = make_readable_model(task)
+            choose = import_module(find_family(task).__name__.replace("benchmarks", "reprise.engines")).choose
             self.kernel = choose(name, (model.double() if double else model).to(on))
         self.prepare()
 
     def prepare(self) -> None:
         """Make of the task what the engine takes."""
-        self.x, self.y = (words.to(self.on) for words in words_of(self.task))
+        self.x, self.y = (words.to(self.on) for words in make_word_tensors(self.task))
 
-    def calls(self, first: int, last: int) -> Iterator[Any]:
+    def make_calls(self, first: int, last: int) -> Iterator[Any]:
         """Yield what the engine's calls on pieces first .. last-1 return: losses, or requests of a stack's member."""
         for piece in range(first, last):
             yield self.step(piece)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        return numpy_of(self.kernel.export())
+        return convert_to_numpy(self.kernel.export())
 
 
-def family_of(one: Any) -> ModuleType:
+def find_family(one: Any) -> ModuleType:
     """Return the benchmark whose workload or task it is."""
     return import_module(type(one).__module__)
 
 
-def readable(task: Any) -> Any:
+def make_readable_model(task: Any) -> Any:
     """Make the readable model with the task's weights."""
-    model = family_of(task).build_model(task)
-    model.load_state_dict(weights_of(task))
+    model = find_family(task).build_model(task)
+    model.load_state_dict(make_weight_tensors(task))
     return model
 
 
-def write(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, Any]]:
+def write_task(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, Any]]:
     """Write a task into a folder, with the weights that the readable model starts with.
 
     Returns the task and facts about it: those given, and how many parameters it has.
@@ -138,20 +138,20 @@ def write(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, Any]]:
     import torch
 
     generator = torch.Generator().manual_seed(SEED)
-    weights = numpy_of(family_of(task).build_model(task, generator).state_dict())
+    weights = convert_to_numpy(find_family(task).build_model(task, generator).state_dict())
     (folder / "task").write_bytes(pickle.dumps(replace(task, weights=dict.fromkeys(weights))))
     for name, value in weights.items():
         np.save(folder / f"{name}.npy", value)
     return replace(task, weights=weights), facts | {"parameters": sum(value.size for value in weights.values())}
 
 
-def read(folder: Path) -> Any:
-    """Read the task that `write` wrote; weights stay in their files until they are read (hundreds of megabytes)."""
+def read_task(folder: Path) -> Any:
+    """Read the task that `write_task` wrote; weights stay in their files until they are read (up to hundreds of MB)."""
     task = pickle.loads((folder / "task").read_bytes())
     return replace(task, weights={name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in task.weights})
 
 
-def checked(task: Any, implementation: Implementation) -> dict[str, Any]:
+def check_implementation(task: Any, implementation: Implementation) -> dict[str, Any]:
     """Loss and norms of the updates over the first `block` pieces of a task: implementations have to agree in these.
 
     Engines of document 004 say their log-perplexity of the first piece besides, before any training.
@@ -165,26 +165,26 @@ def checked(task: Any, implementation: Implementation) -> dict[str, Any]:
     return facts | {"update_norms": norms}
 
 
-def expected(task: Any) -> dict[str, Any]:
+def compute_expected(task: Any) -> dict[str, Any]:
     """Compute what the readable model does in double precision: every implementation has to do the same."""
-    return checked(task, family_of(task).Engine(task, "reference", double=True))
+    return check_implementation(task, find_family(task).Engine(task, "reference", double=True))
 
 
-def weights_of(task: Any) -> dict[str, Any]:
+def make_weight_tensors(task: Any) -> dict[str, Any]:
     """Return the task's weights as tensors of their own, by the names of the readable model's state_dict."""
     import torch
 
     return {name: torch.tensor(value) for name, value in task.weights.items()}
 
 
-def words_of(task: Windows) -> tuple[Any, Any]:
+def make_word_tensors(task: Windows) -> tuple[Any, Any]:
     """Return the words that are read and those that are predicted, int64 tensors."""
     import torch
 
     return torch.as_tensor(task.x).long(), torch.as_tensor(task.y).long()
 
 
-def numpy_of(state: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def convert_to_numpy(state: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Tensors as a task has weights."""
     return {name: value.detach().cpu().numpy() for name, value in state.items()}
 
@@ -199,26 +199,26 @@ def find_corpus(pattern: str, fits: Callable[[Corpus], bool], corpora: Path = CO
     return None
 
 
-def words_for(dataset: str, vocabulary: int, words: int, corpora: Path = CORPORA) -> tuple[Split, int | None, str]:
+def make_words(dataset: str, vocabulary: int, words: int, corpora: Path = CORPORA) -> tuple[Split, int | None, str]:
     """Training text of a corpus with this vocabulary or up to a tenth less, its </s> if it has one, and its source.
 
     Without one, `words` words or more in random sentences: lengths follow a gamma law, word 0 ends each.
     """
-    found = find_corpus(f"{dataset}-*.npz", lambda c: 0.9 * vocabulary <= len(c.vocabulary) <= vocabulary, corpora)
-    if found is not None:
-        corpus, path = found
+    match = find_corpus(f"{dataset}-*.npz", lambda c: 0.9 * vocabulary <= len(c.vocabulary) <= vocabulary, corpora)
+    if match is not None:
+        corpus, path = match
         end = corpus.vocabulary.index(SENTENCE_END) if SENTENCE_END in corpus.vocabulary else None
         return corpus.splits["train"], end, f"training text of {path}"
     random = np.random.default_rng(0)
     shape = (SENTENCE_MEAN / SENTENCE_DEVIATION) ** 2
     lengths = random.gamma(shape, SENTENCE_MEAN / shape, 1 + 2 * words // int(SENTENCE_MEAN))
     offsets = offsets_of(lengths.round().clip(1))
-    tokens = zipf(vocabulary, int(offsets[-1]), random)
+    tokens = draw_zipf(vocabulary, int(offsets[-1]), random)
     tokens[offsets[1:] - 1] = 0
     return Split(tokens, offsets), 0, RANDOM_WORDS
 
 
-def zipf(vocabulary: int, count: int, random: np.random.Generator) -> np.ndarray:
+def draw_zipf(vocabulary: int, count: int, random: np.random.Generator) -> np.ndarray:
     """Words, int32, of a Zipf-Mandelbrot law: the probability of rank r is as 1 / (r + 2.7)**1.05."""
     weights = (np.arange(1, vocabulary + 1) + 2.7) ** -1.05
     return random.choice(vocabulary, count, p=weights / weights.sum()).astype(np.int32)

@@ -18,7 +18,7 @@ ENOUGH_QUIET = 3
 _PROC_STAT = Path("/proc/stat")
 
 
-def now() -> tuple[float, float, float | None]:
+def read_clocks() -> tuple[float, float, float | None]:
     """Seconds since some moment: of the wall, of this process at work, of all cores at work.
 
     None for the last where the system does not tell (no /proc/stat).
@@ -45,12 +45,14 @@ class Repetition:
         return self.tokens / self.seconds
 
     @property
-    def quiet(self) -> bool:
+    def is_quiet(self) -> bool:
         """Known to be undisturbed."""
         return self.others is not None and self.others <= QUIET_SHARE * self.seconds
 
 
-def repetition(work: Callable[[], int], clock: Callable[[], tuple[float, float, float | None]] = now) -> Repetition:
+def time_repetition(
+    work: Callable[[], int], clock: Callable[[], tuple[float, float, float | None]] = read_clocks
+) -> Repetition:
     """Do the work once; it returns how many tokens it did."""
     start, own, busy = clock()
     tokens = work()
@@ -63,10 +65,10 @@ def repetition(work: Callable[[], int], clock: Callable[[], tuple[float, float, 
 
 def summarise(repetitions: Sequence[Repetition]) -> dict[str, Any]:
     """Median, lowest and highest rate of the quiet ones if there are at least ENOUGH_QUIET, else of all; the counts."""
-    quiet = [r.rate for r in repetitions if r.quiet]
+    quiet = [r.rate for r in repetitions if r.is_quiet]
     counted = quiet if len(quiet) >= ENOUGH_QUIET else [r.rate for r in repetitions]
-    found = {"median": statistics.median(counted), "low": min(counted), "high": max(counted)}
-    return found | {"reps": len(repetitions), "quiet_reps": len(quiet)}
+    rates = {"median": statistics.median(counted), "low": min(counted), "high": max(counted)}
+    return rates | {"reps": len(repetitions), "quiet_reps": len(quiet)}
 
 
 def interleave(
@@ -90,7 +92,7 @@ def interleave(
             else:
                 left.remove(name)
         rounds += 1
-        satisfied = all(sum(r.quiet for r in done[name]) >= quiet for name in left)
+        satisfied = all(sum(r.is_quiet for r in done[name]) >= quiet for name in left)
         if rounds >= ENOUGH_QUIET and (satisfied or wall() - start >= seconds):
             break
     return done

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import BENCHES, gpu, tasks
-from benchmarks.timing import Repetition, repetition
+from benchmarks.timing import Repetition, time_repetition
 
 WARM_SECONDS = 0.2
 
@@ -54,20 +54,20 @@ class Stream:
             first = self.position
             last = min(first + count, len(self.task))
             self.loss += self.implementation.train(first, last)
-            tokens += self.implementation.replicas * self.task.tokens(first, last)
+            tokens += self.implementation.replicas * self.task.count_tokens(first, last)
             count -= last - first
             self.position = last % len(self.task)
         return tokens
 
-    def timed(self, count: int) -> dict[str, Any]:
+    def time_pieces(self, count: int) -> dict[str, Any]:
         """Return a repetition, or why there is none."""
-        done = dataclasses.asdict(repetition(partial(self.advance, count)))
-        return done if math.isfinite(self.loss) else {"failed": "diverged: the loss is not finite"}
+        result = dataclasses.asdict(time_repetition(partial(self.advance, count)))
+        return result if math.isfinite(self.loss) else {"failed": "diverged: the loss is not finite"}
 
 
-def prepared(bench: str, name: str, folder: Path, members: int = 0) -> tuple[Stream, dict[str, Any]]:
+def prepare_stream(bench: str, name: str, folder: Path, members: int = 0) -> tuple[Stream, dict[str, Any]]:
     """Return the implementation after the check and a warm-up, and the line that says what it did."""
-    task = tasks.read(folder)
+    task = tasks.read_task(folder)
     if members:
         make = partial(gpu.Stacked, replicas=members, on="cpu")
     else:
@@ -75,7 +75,7 @@ def prepared(bench: str, name: str, folder: Path, members: int = 0) -> tuple[Str
         make = getattr(import_module(f"benchmarks.{module}"), function)
     stream = Stream(task, make(task))
     block = stream.implementation.block
-    facts = tasks.checked(task, stream.implementation)
+    facts = tasks.check_implementation(task, stream.implementation)
     stream.position = task.block % len(task)
     stream.advance(block)
     start, count = time.perf_counter(), 0
@@ -92,19 +92,19 @@ def main(bench: str, name: str, folder: str, members: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
-    def say(answer: dict[str, Any]) -> None:
+    def write_answer(answer: dict[str, Any]) -> None:
         print(json.dumps(answer), file=answers, flush=True)
 
     try:
-        stream, facts = prepared(bench, name, Path(folder), int(members))
-        say(facts)
+        stream, facts = prepare_stream(bench, name, Path(folder), int(members))
+        write_answer(facts)
         for line in sys.stdin:
-            say(stream.timed(int(line)))
+            write_answer(stream.time_pieces(int(line)))
     except ModuleNotFoundError as error:
-        say({"failed": f"not installed: {error.name}"})
+        write_answer({"failed": f"not installed: {error.name}"})
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        say({"failed": f"{type(error).__name__}: {' '.join(lines[:2])}"})
+        write_answer({"failed": f"{type(error).__name__}: {' '.join(lines[:2])}"})
         raise
 
 
@@ -140,9 +140,9 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):
             self.process.communicate()
 
-    def ready(self, limit: float) -> dict[str, Any]:
+    def wait_until_ready(self, limit: float) -> dict[str, Any]:
         """Its answer after its check; WorkerFailed if that takes more than `limit` seconds."""
-        return self._answer(limit, "checking and compiling")
+        return self._read_answer(limit, "checking and compiling")
 
     def run(self, count: int, limit: float) -> Repetition:
         """Train on the next `count` pieces; WorkerFailed as in `ready`."""
@@ -157,9 +157,9 @@ class Worker:
 
     def finish(self, limit: float) -> Repetition:
         """Return what it did since `start`; WorkerFailed as in `ready`."""
-        return Repetition(**self._answer(limit, "a repetition"))
+        return Repetition(**self._read_answer(limit, "a repetition"))
 
-    def _answer(self, limit: float, what: str) -> dict[str, Any]:
+    def _read_answer(self, limit: float, what: str) -> dict[str, Any]:
         """Return a line, which comes whole."""
         if not select.select([self.process.stdout], [], [], limit)[0]:
             raise WorkerFailed(f"{what} takes more than {limit:.0f} s")

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.gated import Task
-from benchmarks.tasks import Implementation, numpy_of, weights_of, words_of
+from benchmarks.tasks import Implementation, convert_to_numpy, make_weight_tensors, make_word_tensors
 from reprise.engines.clipping import clipping_factor
 from reprise.engines.gated.reference import share_of_one_word
 
@@ -17,7 +17,7 @@ class Library(Implementation):
     def __init__(self, task: Task) -> None:
         if task.workload.cell != "lstm" or task.workload.matrices > 1:
             raise NotImplementedError("torch does not have this cell")
-        self.task, (self.x, self.y), w = task, words_of(task), weights_of(task)
+        self.task, (self.x, self.y), w = task, make_word_tensors(task), make_weight_tensors(task)
         self.lstm = nn.LSTM(task.workload.embedding, task.workload.hidden)
         self.p = {name: w[name].clone().requires_grad_() for name in ("E", "W_o", "b_o")}
         names = {"W": "weight_ih_l0", "U": "weight_hh_l0", "b": "bias_ih_l0"}
@@ -30,7 +30,7 @@ class Library(Implementation):
         self.state: tuple[Tensor, Tensor] = (torch.zeros(shape), torch.zeros(shape))
 
     def step(self, window: int) -> float:
-        of_embeddings, of_softmax_input = self.task.masks(window, self.x.device)
+        of_embeddings, of_softmax_input = self.task.draw_masks(window, self.x.device)
         x, y = self.x[window], self.y[window]
         h, state = self.lstm(functional.embedding(x, self.p["E"]) * of_embeddings, self.state)
         self.state = (state[0].detach(), state[1].detach())
@@ -49,4 +49,4 @@ class Library(Implementation):
         tensors = {"W": self.lstm.weight_ih_l0, "U": self.lstm.weight_hh_l0, "b": self.lstm.bias_ih_l0}
         for prefix, tensor in tensors.items():
             found |= {f"{prefix}_h{gate}": part for gate, part in zip("ifco", tensor.chunk(4), strict=True)}
-        return {name: value.reshape(self.task.weights[name].shape) for name, value in numpy_of(found).items()}
+        return {name: value.reshape(self.task.weights[name].shape) for name, value in convert_to_numpy(found).items()}

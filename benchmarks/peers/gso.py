@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmarks.gso import NOTHING, Task
-from benchmarks.tasks import Implementation, numpy_of, weights_of
+from benchmarks.tasks import Implementation, convert_to_numpy, make_weight_tensors
 
 TABLES = ("B", "D", "U")
 """Parameters of which a symbol has a column: a row of an `embedding` here."""
 
 
-def state_after(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
+def compute_state(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
     """h_{t-1} (B, H) and the symbols' rows (B, n), in the order of `TABLES` -> h_t (B, H)."""
     if "A" in p:
         Bx, *rest = inputs
@@ -36,40 +36,40 @@ def state_after(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
 class Eager(Implementation):
     """The equations with autograd, step by step."""
 
-    state_after = staticmethod(state_after)
+    compute_state = staticmethod(compute_state)
 
     def __init__(self, task: Task) -> None:
         self.block, self.hidden = len(task), task.workload.hidden
         self.p = {
             name: (tensor.T.contiguous() if name in TABLES else tensor).requires_grad_()
-            for name, tensor in weights_of(task).items()
+            for name, tensor in make_weight_tensors(task).items()
         }
         self.optimiser = torch.optim.Adam(self.p.values(), lr=task.learning_rate, eps=task.epsilon)
-        self.batches = [torch.as_tensor(np.array(task.padded(i))).long().unbind() for i in range(len(task))]
+        self.batches = [torch.as_tensor(np.array(task.pad(i))).long().unbind() for i in range(len(task))]
 
     def step(self, batch: int) -> float:
         x, y = self.batches[batch]
-        logits = functional.linear(self.states(x), self.p["V"], self.p["c"])
+        logits = functional.linear(self.compute_states(x), self.p["V"], self.p["c"])
         loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=NOTHING)
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
         return loss.item() * int((y != NOTHING).sum())
 
-    def states(self, x: Tensor) -> Tensor:
+    def compute_states(self, x: Tensor) -> Tensor:
         """Symbols (T, B) -> h_1 .. h_T (T, B, H)."""
         h, states = self.p["c"].new_zeros(x.shape[1], self.hidden), []
-        for inputs in self.rows(x):
-            h = self.state_after(self.p, h, *inputs)
+        for inputs in self.gather_rows(x):
+            h = self.compute_state(self.p, h, *inputs)
             states.append(h)
         return torch.stack(states)
 
-    def rows(self, x: Tensor) -> Iterable[Sequence[Tensor]]:
+    def gather_rows(self, x: Tensor) -> Iterable[Sequence[Tensor]]:
         """Return the symbols' rows of every step, (B, n) each."""
         return zip(*(functional.embedding(x, self.p[name]).unbind() for name in TABLES if name in self.p), strict=True)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        return {n: v.T if n in TABLES else v for n, v in numpy_of(self.p).items()}
+        return {n: v.T if n in TABLES else v for n, v in convert_to_numpy(self.p).items()}
 
 
 class EagerIndexing(Eager):
@@ -81,7 +81,7 @@ class EagerIndexing(Eager):
         super().__init__(task)
         self.block = 1
 
-    def rows(self, x: Tensor) -> Iterable[Sequence[Tensor]]:
+    def gather_rows(self, x: Tensor) -> Iterable[Sequence[Tensor]]:
         rows = [functional.embedding(x.T, self.p[name]) for name in TABLES if name in self.p]  # (B, T, n)
         return ([row[:, t] for row in rows] for t in range(len(x)))
 
@@ -91,7 +91,7 @@ class Compiled(Eager):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.state_after = torch.compile(state_after, fullgraph=True, dynamic=False)
+        self.compute_state = torch.compile(compute_state, fullgraph=True, dynamic=False)
 
 
 class Library(Eager):
@@ -108,13 +108,13 @@ class Library(Eager):
         self.rnn.bias_hh_l0.requires_grad_(False)  # the model has one bias vector
         trained = [self.rnn.weight_ih_l0, self.rnn.weight_hh_l0, self.rnn.bias_ih_l0, p["V"], p["c"]]
         self.optimiser = torch.optim.Adam(trained, lr=task.learning_rate, eps=task.epsilon)
-        self.lengths = {x: torch.from_numpy(task.lengths(i, i + 1)) for i, (x, _) in enumerate(self.batches)}
+        self.lengths = {x: torch.from_numpy(task.list_lengths(i, i + 1)) for i, (x, _) in enumerate(self.batches)}
 
-    def states(self, x: Tensor) -> Tensor:
+    def compute_states(self, x: Tensor) -> Tensor:
         one_hot = functional.one_hot(x, self.rnn.input_size).float()
         lines = nn.utils.rnn.pack_padded_sequence(one_hot, self.lengths[x], enforce_sorted=False)
         return nn.utils.rnn.pad_packed_sequence(self.rnn(lines)[0])[0]
 
     def parameters(self) -> dict[str, np.ndarray]:
         rnn = {"U": self.rnn.weight_ih_l0, "W": self.rnn.weight_hh_l0, "b": self.rnn.bias_ih_l0}
-        return super().parameters() | numpy_of(rnn)
+        return super().parameters() | convert_to_numpy(rnn)

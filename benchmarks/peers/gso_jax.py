@@ -28,15 +28,15 @@ def step(p: Arrays, h: jax.Array, inputs: Arrays) -> jax.Array:
     return jnp.tanh(Wh + Ux + p["b"])
 
 
-def loss(p: Arrays, x: jax.Array, y: jax.Array) -> jax.Array:
+def compute_loss(p: Arrays, x: jax.Array, y: jax.Array) -> jax.Array:
     """Return the mean loss in nats of symbols (T, B)."""
     inputs = {name: p[name].T[x] for name in ("B", "D", "U") if name in p}
 
-    def scanned(h: jax.Array, inputs: Arrays) -> tuple[jax.Array, jax.Array]:
+    def scan_step(h: jax.Array, inputs: Arrays) -> tuple[jax.Array, jax.Array]:
         h = step(p, h, inputs)
         return h, h
 
-    _, h = jax.lax.scan(scanned, jnp.zeros((x.shape[1], p["V"].shape[1])), inputs)
+    _, h = jax.lax.scan(scan_step, jnp.zeros((x.shape[1], p["V"].shape[1])), inputs)
     logits = h @ p["V"].T + p["c"]
     right = jnp.take_along_axis(logits, y[..., None], axis=2)[..., 0]
     return (jax.nn.logsumexp(logits, axis=2) - right).mean()
@@ -47,7 +47,7 @@ def adam(
 ) -> tuple[tuple[Arrays, Arrays, Arrays, jax.Array], jax.Array]:
     """One step: parameters, both moments and the number of steps, and the loss before it."""
     p, m, v, n = state
-    value, g = jax.value_and_grad(loss)(p, x, y)
+    value, g = jax.value_and_grad(compute_loss)(p, x, y)
     n = n + 1
     m = {name: 0.9 * m[name] + 0.1 * g[name] for name in p}
     v = {name: 0.999 * v[name] + 0.001 * g[name] ** 2 for name in p}
@@ -66,7 +66,7 @@ class Scan(Implementation):
         p = {name: jnp.array(np.array(value)) for name, value in task.weights.items()}
         zeros = {name: jnp.zeros_like(value) for name, value in p.items()}
         self.state = p, zeros, {name: jnp.zeros_like(value) for name, value in p.items()}, jnp.zeros((), jnp.int32)
-        self.batches = [task.padded(i) for i in range(len(task))]
+        self.batches = [task.pad(i) for i in range(len(task))]
         self.update = jax.jit(partial(adam, task.learning_rate, task.epsilon), donate_argnums=0)
 
     def step(self, batch: int) -> float:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.loglinear import LAYERS, Task, build_model
-from benchmarks.tasks import Implementation, numpy_of, weights_of, words_of
+from benchmarks.tasks import Implementation, convert_to_numpy, make_weight_tensors, make_word_tensors
 from reprise.models.loglinear import lstm
 
 
@@ -22,8 +22,8 @@ class Eager(Implementation):
     def __init__(self, task: Task) -> None:
         if self.log_linear != bool(task.workload.top):
             raise NotImplementedError("not the kind of model")
-        self.x, self.y = words_of(task)
-        self.p = {name: value.requires_grad_() for name, value in weights_of(task).items()}
+        self.x, self.y = make_word_tensors(task)
+        self.p = {name: value.requires_grad_() for name, value in make_weight_tensors(task).items()}
         rates = {"lr": task.learning_rate, "alpha": task.rho, "eps": task.epsilon}
         self.optimiser = torch.optim.RMSprop(self.p.values(), **rates)
         self.take_features(task)
@@ -31,11 +31,11 @@ class Eager(Implementation):
     def take_features(self, task: Task) -> None:
         """There are none."""
 
-    def embedded(self, x: Tensor) -> Tensor:
+    def embed(self, x: Tensor) -> Tensor:
         """Words (T, B) -> psi(x) E (T, B, D)."""
         return functional.embedding(x, self.p["E"])
 
-    def scores(self, a: Tensor) -> Tensor:
+    def compute_scores(self, a: Tensor) -> Tensor:
         """Return log b(x) + a . phi(x) of every type (B, V) for a (B, F)."""
         return a
 
@@ -49,14 +49,14 @@ class Eager(Implementation):
 
     def loss(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the mean loss of a batch."""
-        p, h = self.p, self.embedded(x)
+        p, h = self.p, self.embed(x)
         zero = h.new_zeros(x.shape[1], p["U_1"].shape[0])
         for layer in range(1, LAYERS + 1):
             h, _ = lstm(h, zero, zero, *(p[f"{name}_{layer}"] for name in "WUb"))
-        return functional.cross_entropy(self.scores(functional.linear(h[-1], p["W_a"], p["b_a"])), y)
+        return functional.cross_entropy(self.compute_scores(functional.linear(h[-1], p["W_a"], p["b_a"])), y)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        return numpy_of(self.p)
+        return convert_to_numpy(self.p)
 
 
 class Dense(Eager):
@@ -70,10 +70,10 @@ class Dense(Eager):
         self.phi = torch.as_tensor(model.phi_rows.dense()).float()
         self.log_b = model.log_b.to(self.phi)
 
-    def embedded(self, x: Tensor) -> Tensor:
+    def embed(self, x: Tensor) -> Tensor:
         return self.phi[x] @ self.p["E"]
 
-    def scores(self, a: Tensor) -> Tensor:
+    def compute_scores(self, a: Tensor) -> Tensor:
         return a @ self.phi.t() + self.log_b
 
 
@@ -84,8 +84,8 @@ class SparseMatrix(Dense):
         model = build_model(task)
         self.phi, self.log_b = model.phi, model.log_b.float()
 
-    def embedded(self, x: Tensor) -> Tensor:
+    def embed(self, x: Tensor) -> Tensor:
         return torch.sparse.mm(self.phi.index_select(0, x.flatten()), self.p["E"]).view(*x.shape, -1)
 
-    def scores(self, a: Tensor) -> Tensor:
+    def compute_scores(self, a: Tensor) -> Tensor:
         return torch.sparse.mm(self.phi, a.t()).t() + self.log_b

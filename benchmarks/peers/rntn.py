@@ -12,10 +12,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.rntn import Task
-from benchmarks.tasks import Implementation, numpy_of, weights_of
+from benchmarks.tasks import Implementation, convert_to_numpy, make_weight_tensors
 
 
-def read(rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+def read_words(
+    rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor
+) -> tuple[Tensor, Tensor]:
     """Logits (T, V) and states h_1 .. h_T (T, H), from the rows of each word and what all words share."""
     H, inputs, states = len(h), rows["W_h"] + (rows["b_h"] if "b_h" in rows else shared["b_h"]), []
     if "v" in rows:
@@ -40,27 +42,29 @@ class Peer(Implementation):
 
     def __init__(self, task: Task) -> None:
         self.task, self.tables, self.p = task, task.workload.tables, {}
-        for name, tensor in weights_of(task).items():
+        for name, tensor in make_weight_tensors(task).items():
             flat = name in self.tables or name == "U_h"
             self.p[name] = (tensor.flatten(1) if flat else tensor).requires_grad_()
         self.h = torch.zeros(task.workload.hidden)
         self.optimiser = torch.optim.SGD(self.p.values(), lr=task.learning_rate)
         self.prepare()
 
-    def numbers(self, x: Tensor) -> dict[str, Tensor]:
+    def index_rows(self, x: Tensor) -> dict[str, Tensor]:
         """Which row of each table each word uses: min(rank, K) for recurrence matrices."""
         matrix = x.clamp(max=self.task.workload.matrices - 1)
         return {name: x if kind == "word" else matrix for name, kind in self.tables.items()}
 
-    def parts(self, p: Mapping[str, Tensor], x: Tensor, **how: bool) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    def gather_parts(
+        self, p: Mapping[str, Tensor], x: Tensor, **how: bool
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return the rows of the words x (T,), and what all words share."""
-        rows = {name: functional.embedding(k, p[name], **how) for name, k in self.numbers(x).items()}
+        rows = {name: functional.embedding(k, p[name], **how) for name, k in self.index_rows(x).items()}
         return rows, {name: value for name, value in p.items() if name not in self.tables}
 
     def parameters(self) -> dict[str, np.ndarray]:
-        return {name: value.reshape(self.task.weights[name].shape) for name, value in numpy_of(self.p).items()}
+        return {name: value.reshape(self.task.weights[name].shape) for name, value in convert_to_numpy(self.p).items()}
 
-    def before(self, i: int) -> Tensor:
+    def get_state(self, i: int) -> Tensor:
         return torch.zeros_like(self.h) if self.task.reset[i] else self.h
 
 
@@ -75,8 +79,8 @@ class Eager(Peer):
 
     def step(self, i: int) -> float:
         words = slice(self.offsets[i], self.offsets[i + 1])
-        rows, shared = self.parts(self.p, self.x[words], sparse=self.sparse)
-        logits, states = read(rows, shared, self.before(i), self.masks[words])
+        rows, shared = self.gather_parts(self.p, self.x[words], sparse=self.sparse)
+        logits, states = read_words(rows, shared, self.get_state(i), self.masks[words])
         loss = functional.cross_entropy(logits, self.y[words], reduction="sum")
         self.optimiser.zero_grad()
         loss.backward()
@@ -98,15 +102,15 @@ class Compiled(Peer):
     """
 
     def prepare(self) -> None:
-        inputs, targets, masks, weights, last, _ = map(torch.as_tensor, self.task.padded())
+        inputs, targets, masks, weights, last, _ = map(torch.as_tensor, self.task.pad())
         self.pieces = inputs.long(), targets.long(), masks, weights, last.long()
-        self.loss = torch.compile(self.dense_loss, fullgraph=True, dynamic=False)
+        self.loss = torch.compile(self.compute_dense_loss, fullgraph=True, dynamic=False)
         self.update = torch.compile(self.optimiser.step)
 
-    def dense_loss(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
-        return weighted_loss(*self.parts(p, x), *rest)
+    def compute_dense_loss(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
+        return compute_weighted_loss(*self.gather_parts(p, x), *rest)
 
-    def stepped(self, *given: Tensor) -> tuple[Tensor, Tensor]:
+    def compute_step(self, *given: Tensor) -> tuple[Tensor, Tensor]:
         self.optimiser.zero_grad()
         loss, h = self.loss(self.p, *given)
         loss.backward()
@@ -115,7 +119,7 @@ class Compiled(Peer):
 
     def step(self, i: int) -> float:
         x, y, *rest = (part[i] for part in self.pieces)
-        loss, self.h = self.stepped(x, y, self.before(i), *rest)
+        loss, self.h = self.compute_step(x, y, self.get_state(i), *rest)
         return loss.item()
 
 
@@ -125,15 +129,15 @@ class CompiledRows(Compiled):
     def prepare(self) -> None:
         super().prepare()
         self.p = {name: value.detach() for name, value in self.p.items()}
-        self.whole = torch.compile(self.rows_step, fullgraph=True, dynamic=False)
+        self.whole = torch.compile(self.update_rows, fullgraph=True, dynamic=False)
 
-    def stepped(self, *given: Tensor) -> tuple[Tensor, Tensor]:
+    def compute_step(self, *given: Tensor) -> tuple[Tensor, Tensor]:
         return self.whole(self.p, *given)
 
-    def rows_step(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
-        rate, numbers = self.task.learning_rate, self.numbers(x)
-        gradient = torch.func.grad_and_value(weighted_loss, argnums=(0, 1), has_aux=True)
-        (of_rows, of_shared), (loss, h) = gradient(*self.parts(p, x), *rest)
+    def update_rows(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
+        rate, numbers = self.task.learning_rate, self.index_rows(x)
+        gradient = torch.func.grad_and_value(compute_weighted_loss, argnums=(0, 1), has_aux=True)
+        (of_rows, of_shared), (loss, h) = gradient(*self.gather_parts(p, x), *rest)
         for name, value in of_shared.items():
             p[name].sub_(value, alpha=rate)
         for name, value in of_rows.items():
@@ -141,11 +145,11 @@ class CompiledRows(Compiled):
         return loss, h
 
 
-def weighted_loss(
+def compute_weighted_loss(
     rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], y: Tensor, h: Tensor, *rest: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the summed loss of the words of weight 1, and the state after the last of them."""
     mask, weight, last = rest
-    logits, states = read(rows, shared, h, mask)
+    logits, states = read_words(rows, shared, h, mask)
     losses = functional.cross_entropy(logits, y, reduction="none")
     return (losses * weight).sum(), states.detach().index_select(0, last.view(1))[0]

@@ -17,7 +17,7 @@ from benchmarks.tasks import Implementation
 Arrays = Mapping[str, jax.Array]
 
 
-def loss(
+def compute_loss(
     workload: Workload, rows: Arrays, shared: Arrays, h: jax.Array, words: tuple[jax.Array, ...]
 ) -> tuple[jax.Array, jax.Array]:
     """Return the summed loss of the words of weight 1, and the state after the last of them."""
@@ -52,15 +52,15 @@ def sgd(
     shared = {name: value for name, value in p.items() if name not in numbers}
     rest = (h, (y, mask, weight, last))
 
-    def gathered(tables: Arrays) -> Arrays:
+    def gather_rows(tables: Arrays) -> Arrays:
         return {name: table[numbers[name]] for name, table in tables.items()}
 
-    def summed(parts: Arrays, shared: Arrays) -> tuple[jax.Array, jax.Array]:
-        return loss(workload, parts if by_rows else gathered(parts), shared, *rest)
+    def sum_losses(parts: Arrays, shared: Arrays) -> tuple[jax.Array, jax.Array]:
+        return compute_loss(workload, parts if by_rows else gather_rows(parts), shared, *rest)
 
     tables = {name: p[name] for name in numbers}
-    gradient = jax.value_and_grad(summed, argnums=(0, 1), has_aux=True)
-    (value, h), (g, g_shared) = gradient(gathered(tables) if by_rows else tables, shared)
+    gradient = jax.value_and_grad(sum_losses, argnums=(0, 1), has_aux=True)
+    (value, h), (g, g_shared) = gradient(gather_rows(tables) if by_rows else tables, shared)
     p = {name: shared[name] - rate * g_shared[name] for name in shared}
     for name, table in tables.items():
         p[name] = table.at[numbers[name]].add(-rate * g[name]) if by_rows else table - rate * g[name]
@@ -73,7 +73,7 @@ class JaxPeer(Implementation):
     block = BLOCK
 
     def __init__(self, task: Task, by_rows: bool) -> None:
-        self.task, self.data = task, task.padded()
+        self.task, self.data = task, task.pad()
         p = {name: jnp.array(np.array(value)) for name, value in task.weights.items()}
         self.carried = (p, jnp.zeros(task.workload.hidden))
         step = partial(sgd, task.workload, task.learning_rate, by_rows)

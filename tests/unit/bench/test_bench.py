@@ -19,14 +19,14 @@ from compiler_helpers import needs_compiler
 from config_helpers import ROOT
 
 from benchmarks import BENCHES, harness, jobs, rntn, tasks, timing, worker
-from benchmarks.__main__ import main, select
-from benchmarks.goals import Goal, general_goals
-from benchmarks.harness import compare, disagreement, run_bench
-from benchmarks.limits import LEVELS, bandwidths, level_of, lower_limit, peak_gflops
+from benchmarks.__main__ import main, select_workloads
+from benchmarks.goals import Goal, list_general_goals
+from benchmarks.harness import compare_implementations, find_disagreement, run_bench
+from benchmarks.limits import LEVELS, compute_lower_limit, find_level, measure_bandwidths, measure_peak
 from benchmarks.processor import name_processor, read_cpuinfo
 from benchmarks.rntn import BLOCK, Workload
-from benchmarks.table import COMMITTED, committed_table
-from benchmarks.timing import Repetition, interleave, repetition, summarise
+from benchmarks.table import COMMITTED, make_committed_table
+from benchmarks.timing import Repetition, interleave, summarise, time_repetition
 from benchmarks.worker import Worker, WorkerFailed
 from reprise.engines import build
 from reprise.engines.caches import Caches
@@ -49,10 +49,10 @@ EXPECTED = {"loss": 1.0, "update_norms": {}}
 )
 def test_a_repetition_is_quiet_if_others_took_at_most_a_twentieth_of_a_core(own, busy, others, quiet):
     clock = iter([(100.0, 7.0, None if busy is None else 900.0), (102.0, 7.0 + own, busy and 900.0 + busy)])
-    one = repetition(lambda: 300, lambda: next(clock))
+    one = time_repetition(lambda: 300, lambda: next(clock))
     assert one.rate == pytest.approx(150)
     assert one.others == (None if others is None else pytest.approx(others))
-    assert one.quiet is quiet
+    assert one.is_quiet is quiet
 
 
 def test_idle_and_waiting_cores_are_not_busy_and_stolen_ones_are(monkeypatch, tmp_path):
@@ -60,9 +60,9 @@ def test_idle_and_waiting_cores_are_not_busy_and_stolen_ones_are(monkeypatch, tm
     file.write_text("cpu  1 20 300 4000 50000 600000 7000000 80000000 1 1\ncpu0 9 9 9 9 9 9 9 9\n")
     monkeypatch.setattr(timing, "_PROC_STAT", file)
     monkeypatch.setattr("os.sysconf", {"SC_CLK_TCK": 100}.get)
-    assert timing.now()[2] == pytest.approx((1 + 20 + 300 + 600_000 + 7_000_000 + 80_000_000) / 100)
+    assert timing.read_clocks()[2] == pytest.approx((1 + 20 + 300 + 600_000 + 7_000_000 + 80_000_000) / 100)
     file.unlink()
-    assert timing.now()[2] is None
+    assert timing.read_clocks()[2] is None
 
 
 def reps(*rates, quiet=True):
@@ -102,9 +102,9 @@ def test_the_peak_is_a_rate_that_no_product_of_matrices_exceeds_and_unknown_with
         a @ a
     rate = 50 * 2 * 256**3 / max(time.process_time() - start, 1e-9) / 1e9
     # Both in CPU time: a busy machine need not leave any one hundredth of a second without interruption.
-    assert rate / 2 < peak_gflops(0.3, time.process_time) < 2000
+    assert rate / 2 < measure_peak(0.3, time.process_time) < 2000
     monkeypatch.setattr(build, "functions", Mock(side_effect=build.NoCompiler("none")))
-    assert peak_gflops() is None
+    assert measure_peak() is None
 
 
 RIGHT = {"loss": 1000.0, "update_norms": {"W_h": 1.0, "U_h": 2.0}}
@@ -124,7 +124,7 @@ RIGHT = {"loss": 1000.0, "update_norms": {"W_h": 1.0, "U_h": 2.0}}
     ],
 )
 def test_a_loss_or_an_update_that_differs_is_named(expected, found, named):
-    said = disagreement(RIGHT | expected, RIGHT | found)
+    said = find_disagreement(RIGHT | expected, RIGHT | found)
     assert named in said if named else said is None
 
 
@@ -132,7 +132,7 @@ def test_the_norm_of_millions_of_small_updates_is_exact():
     count = 4_000_000
     weights = {"W_o": np.zeros(count, np.float32)}
     done = SimpleNamespace(train=lambda first, last: 1.0, parameters=lambda: {"W_o": np.full(count, 0.1, np.float32)})
-    found = tasks.checked(SimpleNamespace(weights=weights, block=1), done)["update_norms"]
+    found = tasks.check_implementation(SimpleNamespace(weights=weights, block=1), done)["update_norms"]
     assert found["W_o"] == pytest.approx(0.1 * count**0.5, rel=1e-6)
 
 
@@ -159,18 +159,18 @@ def test_goals_are_judged_by_medians_and_by_the_peak():
 def test_every_goal_and_every_row_of_the_table_is_about_something_that_is_measured(bench):
     module, (ours, *_) = import_module(f"benchmarks.{bench}"), BENCHES[bench]
     names = {(w.name, i) for w in module.WORKLOADS for i in BENCHES[bench]}
-    goals = [*module.GOALS, *(goal for _, goal in general_goals(module, ours))]
+    goals = [*module.GOALS, *(goal for _, goal in list_general_goals(module, ours))]
     assert all(goal.measure([row(*name, 1.0, 1.0, 1.0) for name in names]) == 1.0 for goal in goals)
-    assert {(s.workload, i) for s in module.SHOWN for i in (ours, *s.peers)} <= names
+    assert {(s.workload, i) for s in module.TABLE_ROWS for i in (ours, *s.peers)} <= names
 
 
 def test_only_selects_workloads_and_implementations():
     every = BENCHES["rntn"]
-    chosen = {w.name: names for w, names in select(rntn.WORKLOADS, every, ["k100/"])}
+    chosen = {w.name: names for w, names in select_workloads(rntn.WORKLOADS, every, ["k100/"])}
     assert chosen == {f"ptb-h{h}-k100": list(every) for h in (100, 150)}
-    chosen = select(rntn.WORKLOADS, every, ["/jax"])
+    chosen = select_workloads(rntn.WORKLOADS, every, ["/jax"])
     assert [names for _, names in chosen] == [["jax", "jax-rows"]] * len(rntn.WORKLOADS)
-    chosen = select(rntn.WORKLOADS, every, ["k100/eager/"])
+    chosen = select_workloads(rntn.WORKLOADS, every, ["k100/eager/"])
     assert [names for _, names in chosen] == [["eager"]] * 2
 
 
@@ -204,17 +204,17 @@ def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
     absent = {"note": "not installed: jax", "median": None, "reps": 0, "ratio_to": {}}
     assert rows["jax"].items() >= absent.items()
     shown = capsys.readouterr().out
-    assert ("not installed: jax" in shown, shown.count("goal ")) == (True, len(rntn.GOALS) + 2 * len(rntn.SHOWN))
+    assert ("not installed: jax" in shown, shown.count("goal ")) == (True, len(rntn.GOALS) + 2 * len(rntn.TABLE_ROWS))
 
 
 def test_an_implementation_with_another_update_is_not_timed(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    right = tasks.expected
+    right = tasks.compute_expected
 
     def skewed(task):
         return right(task) | {"update_norms": {k: 1.1 * v for k, v in right(task)["update_norms"].items()}}
 
-    monkeypatch.setattr(tasks, "expected", skewed)
+    monkeypatch.setattr(tasks, "compute_expected", skewed)
     bench = SimpleNamespace(make_task=lambda w, folder: rntn.make_task(w, folder, BLOCK))
     result = run_bench("rntn", bench, [(SENTENCES, ["eager"])], 0.1, lambda line: None)
     (only,) = result["rows"]
@@ -231,7 +231,7 @@ class FakeWorker:
     def __init__(self, bench, name, folder):
         self.name = name
 
-    def ready(self, limit):
+    def wait_until_ready(self, limit):
         if self.name == "late":
             raise WorkerFailed("late")
         return EXPECTED | {"block": 20, "seconds_a_piece": 0.001, "replicas": 1}
@@ -249,7 +249,7 @@ class FakeWorker:
 def test_what_fails_is_closed_before_the_others_go_on(monkeypatch):
     monkeypatch.setattr(harness, "Worker", FakeWorker)
     FakeWorker.log.clear()
-    rows = compare("toy", Path(), EXPECTED, ["late", "frail", "sound"], 4.2, lambda line: None)
+    rows = compare_implementations("toy", Path(), EXPECTED, ["late", "frail", "sound"], 4.2, lambda line: None)
     *failed, sound = [(row["note"], row["low"], row["high"], row["reps"]) for row in rows]
     assert failed == [("late", None, None, 0), ("diverged", None, None, 0)]
     assert sound == (None, pytest.approx(20_000), pytest.approx(20_000), 7)
@@ -263,17 +263,17 @@ def test_on_a_gpu_the_budget_is_for_checks_too(monkeypatch):
     clock, limits = [0.0], []
 
     class Slow(FakeWorker):
-        def ready(self, limit):
+        def wait_until_ready(self, limit):
             limits.append(limit)
             clock[0] += 3.5
-            return super().ready(limit)
+            return super().wait_until_ready(limit)
 
     monkeypatch.setattr(harness, "Worker", Slow)
     monkeypatch.setattr(harness.time, "monotonic", lambda: clock[0])
-    compare("toy", Path(), EXPECTED, ["sound", "other"], 4.0, lambda line: None, whole=True)
+    compare_implementations("toy", Path(), EXPECTED, ["sound", "other"], 4.0, lambda line: None, whole=True)
     assert limits == [3.0, 0.0]
     limits.clear()
-    compare("toy", Path(), EXPECTED, ["sound", "other"], 4.0, lambda line: None)
+    compare_implementations("toy", Path(), EXPECTED, ["sound", "other"], 4.0, lambda line: None)
     assert limits == [harness.PREPARATION_LIMIT] * 2
 
 
@@ -285,7 +285,7 @@ def test_workloads_that_the_budget_of_a_gpu_leaves_no_time_for_are_named(monkeyp
         clock[0] += 10.0
         return []
 
-    monkeypatch.setattr(harness, "compare", compared)
+    monkeypatch.setattr(harness, "compare_implementations", compared)
     monkeypatch.setattr(harness.time, "monotonic", lambda: clock[0])
     bench = SimpleNamespace(make_task=lambda w, folder: rntn.make_task(w, folder, BLOCK), ON_GPU=True, FIRST=("a", "b"))
     selected = [(SENTENCES, ["eager"]), (replace(SENTENCES, name="later"), ["eager"])]
@@ -301,12 +301,12 @@ def test_workloads_that_the_budget_of_a_gpu_leaves_no_time_for_are_named(monkeyp
 def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(name, limit, says, tmp_path):
     rntn.make_task(SENTENCES, tmp_path, BLOCK)
     with closing(Worker("rntn", name, tmp_path)) as started, pytest.raises(WorkerFailed, match=f"^{says}$"):
-        started.ready(limit)
+        started.wait_until_ready(limit)
     assert started.process.returncode is not None
 
 
 def test_the_document_on_engines_shows_the_committed_results():
-    assert committed_table(ROOT / "results/bench") in (ROOT / "docs/engines.md").read_text(encoding="utf-8")
+    assert make_committed_table(ROOT / "results/bench") in (ROOT / "docs/engines.md").read_text(encoding="utf-8")
 
 
 BAD = {
@@ -331,7 +331,7 @@ def test_bad_input_is_one_line_that_names_it(kind, capsys):
 def make_results(folder):
     """The results of one processor, on which our engines do 400 tokens a second and all others 100."""
     for name, (ours, *_) in BENCHES.items():
-        if not import_module(f"benchmarks.{name}").SHOWN:
+        if not import_module(f"benchmarks.{name}").TABLE_ROWS:
             continue
         result = json.loads((COMMITTED / name / "amd-epyc-zen-5.json").read_text(encoding="utf-8"))
         for row in result["rows"]:
@@ -347,10 +347,10 @@ def test_results_that_are_missing_or_damaged_are_named_with_the_command_that_mak
     for content in (b"{", b"[]", b"\xff", b""):
         path.write_bytes(content)
         with pytest.raises(UserError, match=r"gso/one\.json: .*python -m benchmarks gso"):
-            committed_table(tmp_path)
+            make_committed_table(tmp_path)
     path.unlink()
     with pytest.raises(UserError, match=r"gso: no results; .*python -m benchmarks gso"):
-        committed_table(tmp_path)
+        make_committed_table(tmp_path)
 
 
 def test_every_processor_has_a_row_and_the_range_is_over_all(tmp_path):
@@ -360,7 +360,7 @@ def test_every_processor_has_a_row_and_the_range_is_over_all(tmp_path):
         if row["implementation"] == "grouped":
             row |= {"median": row["median"] / 4, "share_of_limit": 0.25}
     path.with_name("another.json").write_text(json.dumps(slower), encoding="utf-8")
-    table = committed_table(tmp_path)
+    table = make_committed_table(tmp_path)
     assert table.startswith("Our engines are 1.0 to 4.0 times ")
     every = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
     rows = [cells for cells in every if cells[:1] == ["001, r-GRU, H = 244, K = 100"]]
@@ -381,7 +381,7 @@ def test_goals_of_a_workload_are_for_the_processors_own_instructions(tmp_path):
     for march, name in (("native", "own"), ("x86-64-v3", "narrower")):
         result["machine"]["march"] = march
         path.with_name(f"{name}.json").write_text(json.dumps(result), encoding="utf-8")
-    table = committed_table(tmp_path)
+    table = make_committed_table(tmp_path)
     missed = table.partition("Goals of single workloads")[2]
     assert "| `gso` | `own` | full-394: fused >= 6 x eager" in missed
     assert "`narrower`" in table
@@ -399,14 +399,14 @@ def test_jobs_at_once_and_members_of_a_stack_have_a_row_and_a_sentence(tmp_path)
     path = make_results(tmp_path) / "jobs/rntn/one.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"jobs": 2, "rows": rows}), encoding="utf-8")
-    table = committed_table(tmp_path)
+    table = make_committed_table(tmp_path)
     assert "lose 5 % of their speed" in table
     assert "do 0.10 to 0.20 times as much as N jobs" in table
     assert "| 001, r-RNTN, H = K = 100 | `one` | 2 | 100 | 190 | 5 % | 19 | 38 |" in table
     assert "| `other` | `one` | 2 | 1,000 | 1,900 | 5 % | 190 | 380 |" in table
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(UserError, match=r"jobs/rntn/one\.json: .*python -m benchmarks rntn --jobs 2 --json"):
-        committed_table(tmp_path)
+        make_committed_table(tmp_path)
 
 
 CPUINFO = """processor	: 0
@@ -445,18 +445,18 @@ def test_a_file_is_named_where_linux_says_nothing(tmp_path):
 
 def test_the_limit_is_the_lower_of_two_lines(monkeypatch):
     caches = Caches(32 << 10, 1 << 20, 32 << 20)
-    assert [level_of(size, caches) for size in (1 << 20, (1 << 20) + 1, 33 << 20)] == list(LEVELS)
+    assert [find_level(size, caches) for size in (1 << 20, (1 << 20) + 1, 33 << 20)] == list(LEVELS)
     bandwidth = {"L2": 100.0, "L3": 50.0, "memory": 10.0}
-    assert lower_limit(1e6, 1e3, "memory", 100.0, bandwidth) == pytest.approx(1e5)  # arithmetic
-    assert lower_limit(1e6, 1e6, "memory", 100.0, bandwidth) == pytest.approx(1e4)  # traffic
-    assert lower_limit(1e6, 1e3, "L2", None, bandwidth) is None
+    assert compute_lower_limit(1e6, 1e3, "memory", 100.0, bandwidth) == pytest.approx(1e5)  # arithmetic
+    assert compute_lower_limit(1e6, 1e6, "memory", 100.0, bandwidth) == pytest.approx(1e4)  # traffic
+    assert compute_lower_limit(1e6, 1e3, "L2", None, bandwidth) is None
     monkeypatch.setattr(build, "functions", Mock(side_effect=build.NoCompiler("none")))
-    assert bandwidths() is None
+    assert measure_bandwidths() is None
 
 
 @needs_compiler
 def test_bandwidth_is_no_more_than_a_core_can_load():
-    measured = bandwidths(0.05, time.process_time)
+    measured = measure_bandwidths(0.05, time.process_time)
     assert list(measured) == list(LEVELS)
     # No core loads three vectors of 64 bytes in a cycle of 6 GHz from anywhere but its L1 cache.
     assert all(0.1 < rate < 1200 for rate in measured.values())
@@ -485,7 +485,7 @@ def test_jobs_at_once_are_no_disturbance_to_each_other_and_others_are():
     for others, quiet in (((2.0, 2.05), True), ((2.0, 2.2), False), ((0.0, 0.0), True), ((None, 2.0), False)):
         workers = [Done(seconds) for seconds in others]
         both = jobs.run_at_once([(worker, facts) for worker in workers], 2.0)
-        assert (both.rate, both.quiet) == (300.0, quiet)
+        assert (both.rate, both.is_quiet) == (300.0, quiet)
         assert [worker.start.call_args.args for worker in workers] == [(200,)] * 2
 
 
@@ -495,7 +495,7 @@ def test_jobs_with_another_update_end_the_command(tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
     monkeypatch.setenv("REPRISE_BUILD", str(build.library("rntn").parent))
-    monkeypatch.setattr(tasks, "expected", lambda task: EXPECTED)
+    monkeypatch.setattr(tasks, "compute_expected", lambda task: EXPECTED)
     assert main(["rntn", "--jobs", "2"]) == EXIT_FAILED
     assert "sentences: fused: wrong: the loss is" in capsys.readouterr().err
 

@@ -13,7 +13,7 @@ import torch
 from compiler_helpers import needs_compiler
 
 from benchmarks import BENCHES, gated, gpu, gso, loglinear, rntn, tasks, worker
-from benchmarks.harness import disagreement, log_perplexity_error
+from benchmarks.harness import compute_log_perplexity_error, find_disagreement
 from reprise.data.corpus import Corpus, Split
 from reprise.engines import build
 
@@ -80,13 +80,13 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: None)
     monkeypatch.setattr(worker, "WARM_SECONDS", 0.0)
     # What is for a GPU computes on the CPU here.
-    monkeypatch.setattr(gpu, "device", lambda: "cpu")
-    monkeypatch.setattr(gpu, "MOST", 2)
+    monkeypatch.setattr(gpu, "find_device", lambda: "cpu")
+    monkeypatch.setattr(gpu, "MAX_REPLICAS", 2)
     return tmp_path
 
 
 def made(bench, workload, folder):
-    family = tasks.family_of(workload)
+    family = tasks.find_family(workload)
     return family.make_task(workload, folder, PIECES[family])
 
 
@@ -98,19 +98,19 @@ def test_implementations_make_the_same_update(bench, name, workload, folder):
     assert facts["text"].startswith("random ")
     if workload in REFUSED.get((bench, name), ()):
         with pytest.raises(NotImplementedError):
-            worker.prepared(bench, name, folder)
+            worker.prepare_stream(bench, name, folder)
         return
-    stream, facts = worker.prepared(bench, name, folder)
-    assert disagreement(tasks.expected(task), facts) is None
+    stream, facts = worker.prepare_stream(bench, name, folder)
+    assert find_disagreement(tasks.compute_expected(task), facts) is None
     assert all(norm > 0 for norm in facts["update_norms"].values())
-    assert stream.timed(stream.implementation.block)["tokens"] > 0
+    assert stream.time_pieces(stream.implementation.block)["tokens"] > 0
 
 
 def test_replicas_of_a_stack_count_each(folder):
     task, _ = made("gpu", TINY["gpu"]["lstm"], folder)
     for name, replicas in (("stacked-1", 1), ("stacked-8", 8), ("stacked-most", 2)):
-        stream, facts = worker.prepared("gpu", name, folder)
-        assert (facts["replicas"], stream.timed(1)["tokens"]) == (replicas, replicas * task.tokens(0, 1))
+        stream, facts = worker.prepare_stream("gpu", name, folder)
+        assert (facts["replicas"], stream.time_pieces(1)["tokens"]) == (replicas, replicas * task.count_tokens(0, 1))
 
 
 def test_a_compiled_step_is_marked_and_its_state_outlives_the_next(monkeypatch):
@@ -125,7 +125,7 @@ def test_a_compiled_step_is_marked_and_its_state_outlives_the_next(monkeypatch):
 
 
 def test_on_a_gpu_one_task_of_each_family_comes_first():
-    assert {tasks.family_of(w) for w in gpu.WORKLOADS[: len(gpu.FIRST)]} == {gated, rntn, gso, loglinear}
+    assert {tasks.find_family(w) for w in gpu.WORKLOADS[: len(gpu.FIRST)]} == {gated, rntn, gso, loglinear}
     assert len({w.name for w in gpu.WORKLOADS}) == 11
 
 
@@ -151,12 +151,12 @@ def test_jax_makes_the_same_update_without_torch(folder):
             workload = replace(tiny, length=9) if bench == "gso" else tiny
             place = folder / f"{bench}_{name}_{key}"
             place.mkdir()
-            expected[place] = tasks.expected(made(bench, workload, place)[0])
+            expected[place] = tasks.compute_expected(made(bench, workload, place)[0])
     # One process for all, and not this one: JAX's threads would disturb tests that fork.
     environment = os.environ | worker.ENVIRONMENT
     subprocess.run([sys.executable, "-c", TRAIN_IN_JAX, *map(str, expected)], env=environment, check=True)
     for place, wanted in expected.items():
-        assert disagreement(wanted, json.loads((place / "facts.json").read_text())) is None
+        assert find_disagreement(wanted, json.loads((place / "facts.json").read_text())) is None
 
 
 def test_the_families_import_no_torch():
@@ -168,7 +168,7 @@ def test_the_families_import_no_torch():
 
 def test_a_wrong_gradient_is_found(folder):
     task, _ = made("gso", TINY["gso"]["none"], folder)
-    expected = tasks.expected(task)
+    expected = tasks.compute_expected(task)
     # twice the gradient of one matrix gives nearly twice its update, though Adam divides by the gradient's size
     engine = gso.Engine(task, "reference")
     train = engine.kernel.train
@@ -179,22 +179,22 @@ def test_a_wrong_gradient_is_found(folder):
         return loss
 
     engine.kernel.train = doubled
-    found = tasks.checked(task, engine)
+    found = tasks.check_implementation(task, engine)
     assert found["update_norms"]["A"] == pytest.approx(2 * expected["update_norms"]["A"], rel=0.05)
-    assert "update of A" in disagreement(expected, found)
+    assert "update of A" in find_disagreement(expected, found)
 
 
 @needs_compiler
 def test_a_timed_engine_that_is_off_in_its_log_perplexity_is_refused(folder, monkeypatch):
     task, _ = made("loglinear", TINY["loglinear"]["ll"], folder)
-    expected = tasks.expected(task)
-    stream, facts = worker.prepared("loglinear", "fused", folder)
-    assert log_perplexity_error(expected, facts) < 1e-6
+    expected = tasks.compute_expected(task)
+    stream, facts = worker.prepare_stream("loglinear", "fused", folder)
+    assert compute_log_perplexity_error(expected, facts) < 1e-6
     kernel = type(stream.implementation.kernel)
     original = kernel.evaluate
     monkeypatch.setattr(kernel, "evaluate", lambda self, x, y: original(self, x, y) + 0.01)
-    wrong = worker.prepared("loglinear", "fused", folder)[1]
-    assert disagreement(expected, wrong).startswith("the log-perplexity is off by 0.002 nats")
+    wrong = worker.prepare_stream("loglinear", "fused", folder)[1]
+    assert find_disagreement(expected, wrong).startswith("the log-perplexity is off by 0.002 nats")
 
 
 def test_flops_are_those_of_the_dense_products():
@@ -245,23 +245,23 @@ def test_a_prepared_corpus_of_the_right_size_is_read_and_named(tmp_path):
         vocabulary = ["</s>", *(f"w{i}" for i in range(1, size))]
         corpus = Corpus("toy", {"train": Split(tokens, offsets)}, vocabulary, np.ones(size, np.int64))
         corpus.save(tmp_path / name)
-    data, origin = rntn.text_for(TINY["rntn"]["r-rntn"], rntn.BLOCK, tmp_path)
+    data, origin = rntn.find_text(TINY["rntn"]["r-rntn"], rntn.BLOCK, tmp_path)
     assert "none-right.npz" in origin
     assert np.array_equal(data.targets, tokens[1 : 1 + rntn.BLOCK * rntn.LENGTH])
     assert set(np.diff(data.offsets)) == {rntn.LENGTH}
-    data, _ = rntn.text_for(TINY["rntn"]["sentences"], rntn.BLOCK, tmp_path)
+    data, _ = rntn.find_text(TINY["rntn"]["sentences"], rntn.BLOCK, tmp_path)
     assert np.array_equal(data.targets, tokens[: data.tokens])
     assert data.reset.sum() > 1
-    data, _ = rntn.text_for(TINY["rntn"]["r-rntn"], 2000, tmp_path)
+    data, _ = rntn.find_text(TINY["rntn"]["r-rntn"], 2000, tmp_path)
     assert (len(data) % rntn.BLOCK, 0 < len(data) < 2000) == (0, True), "too short a corpus gives whole blocks"
 
 
 def test_without_a_corpus_random_words_and_lines_are_like_the_real_ones(tmp_path):
-    data, origin = rntn.text_for(TINY["rntn"]["sentences"], 4000, tmp_path)
+    data, origin = rntn.find_text(TINY["rntn"]["sentences"], 4000, tmp_path)
     assert ("random" in origin, len(data)) == (True, 4000)
     assert data.tokens / len(data) == pytest.approx(14.0, abs=0.5)  # that of the Penn Treebank
     assert np.bincount(data.targets)[0] < np.bincount(data.targets).max() * 2
-    corpus, _ = gso.lines_for(TINY["gso"]["none"], 60, tmp_path)
+    corpus, _ = gso.make_lines(TINY["gso"]["none"], 60, tmp_path)
     lengths = np.diff(corpus.splits["lines"].offsets)
     assert (np.mean(lengths), np.median(lengths)) == pytest.approx((114.7, 109), rel=0.03)
     batches = lengths[: 60 * gso.BATCH].reshape(60, gso.BATCH) - 1
@@ -274,17 +274,17 @@ def test_without_a_corpus_random_words_and_lines_are_like_the_real_ones(tmp_path
 
 
 def test_lines_of_the_prepared_corpus_are_read_and_named(tmp_path):
-    whole, _ = gso.lines_for(TINY["gso"]["none"], 1, tmp_path)
+    whole, _ = gso.make_lines(TINY["gso"]["none"], 1, tmp_path)
     for name, symbols in (("wsj-characters-b.npz", 27), ("wsj-characters-a.npz", 26)):
         vocabulary, counts = [f"s{i}" for i in range(symbols)], np.zeros(symbols, np.int64)
         whole.splits["lines"].tokens[:] %= 26
         Corpus("wsj-characters", whole.splits, vocabulary, counts).save(tmp_path / name)
-    found, origin = gso.lines_for(TINY["gso"]["none"], 2, tmp_path)
+    found, origin = gso.make_lines(TINY["gso"]["none"], 2, tmp_path)
     assert "wsj-characters-b.npz" in origin
     splits = [corpus.splits["lines"] for corpus in (found, whole)]
     texts = [{tuple(s.tokens[a:b]) for a, b in zip(s.offsets[:-1], s.offsets[1:], strict=True)} for s in splits]
     assert texts[0] == texts[1]
-    cut, _ = gso.lines_for(TINY["gso"]["full"], 1, tmp_path)
+    cut, _ = gso.make_lines(TINY["gso"]["full"], 1, tmp_path)
     assert set(np.diff(cut.splits["lines"].offsets)) == {10}
 
 

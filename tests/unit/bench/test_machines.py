@@ -4,7 +4,7 @@ import pytest
 from config_helpers import ROOT
 from experiment_helpers import SENTENCES, experiment
 
-from benchmarks.machines import find_twins, machines_table
+from benchmarks.machines import find_twins, make_machines_table
 from reprise.records.record import Outcome, make_metric, make_record, write_record
 
 AMD, INTEL = "cpu (AMD EPYC)", "cpu (Intel(R) Xeon(R) Processor)"
@@ -42,7 +42,7 @@ def test_a_row_has_the_largest_difference_and_one_of_diverged_trainings_alone_ha
     others = [record(0, 4.3, device=INTEL), record(1, 4.25, device=INTEL), lost]
     for number, one in enumerate([*SEEDS, *others]):
         write_record(tmp_path / f"results/machines/{number}.json", one)
-    rows = [line.strip("| ").split(" | ") for line in machines_table(tmp_path).splitlines()[2:]]
+    rows = [line.strip("| ").split(" | ") for line in make_machines_table(tmp_path).splitlines()[2:]]
     assert [row[1:5] for row in rows] == [
         ["processor AMD and Intel", "2", "0", "0"],
         ["torch 2.8.0 and 2.13.0", "1", "0", "1"],
@@ -52,4 +52,4 @@ def test_a_row_has_the_largest_difference_and_one_of_diverged_trainings_alone_ha
 
 
 def test_the_committed_table_is_that_of_the_committed_records():
-    assert machines_table(ROOT) in (ROOT / "docs/weights.md").read_text(encoding="utf-8")
+    assert make_machines_table(ROOT) in (ROOT / "docs/weights.md").read_text(encoding="utf-8")
