@@ -77,9 +77,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
             _show_losses_by_count(trained.training, corpus, options.by_count)
             return
         measured = _measure(trained.training, corpus, options.device, by_count=options.save)
-    at = ", ".join(f"{unit} {count}" for unit, count in trained.reported_at.items())
-    sha256 = f"SHA-256 {trained.digest[:12]}…"
-    out.print(f"{experiment.id}, replica {options.replica}, weights of {at} ({sha256}), readable model")
+    _print_heading(experiment, options.replica, trained)
     if options.text:
         _show_values({key: value for key, value in measured.values.items() if key[1] in OWN_TESTS})
         return
@@ -94,20 +92,39 @@ def evaluate_command(options: argparse.Namespace) -> None:
     if options.save:
         if record and record["run"].get("weights_sha256") not in (None, trained.digest):
             raise UserError(f"--save: {path} names other weights; name the record of these with --record FILE")
-        evaluation = make_evaluation(
-            experiment,
-            options.replica,
-            weights=_describe_weights(weights, trained),
-            corpus_sha256=hashlib.sha256(read_whole(corpus)).hexdigest() if corpus else None,
-            record=record,
-            measured=measured.outcome.metrics,
-            losses=measured.losses,
-            run=measured.run,
-        )
-        write_json(saved, evaluation)
+        description = _describe_weights(weights, trained)
+        write_json(saved, _make_evaluation(experiment, options.replica, description, corpus, record, measured))
         out.print(f"saved: {saved}", soft_wrap=True)
     elif record is None:
         raise Failed(f"{path}: no such record; nothing to compare with")
+
+
+def _print_heading(experiment: Resolved, replica: int, trained: TrainedReplica) -> None:
+    """Print what is measured: the replica, and the weights by their epoch or step and their checksum."""
+    epoch = ", ".join(f"{unit} {count}" for unit, count in trained.reported_at.items())
+    sha256 = f"SHA-256 {trained.digest[:12]}…"
+    make_console().print(f"{experiment.id}, replica {replica}, weights of {epoch} ({sha256}), readable model")
+
+
+def _make_evaluation(
+    experiment: Resolved,
+    replica: int,
+    weights: Mapping[str, Any],
+    corpus: Path | None,
+    record: RunRecord | None,
+    measured: Measurement,
+) -> dict[str, Any]:
+    """Make the evaluation record of a measurement, with the checksum of the corpus that was read."""
+    return make_evaluation(
+        experiment,
+        replica,
+        weights=weights,
+        corpus_sha256=hashlib.sha256(read_whole(corpus)).hexdigest() if corpus else None,
+        record=record,
+        measured=measured.outcome.metrics,
+        losses=measured.losses,
+        run=measured.run,
+    )
 
 
 def _refuse_to_save(options: argparse.Namespace, path: Path) -> None:

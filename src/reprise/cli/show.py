@@ -150,18 +150,14 @@ def write_claim(
         The card, wrapped to the width of the console.
     """
     from reprise.report.parts.answers import select_answer
-    from reprise.report.parts.rows import ANSWER_NAMES, make_claim_cells, make_comparison_rows, make_setting_cells
+    from reprise.report.parts.rows import make_claim_cells, make_comparison_rows, make_setting_cells
     from reprise.report.parts.templates import render_claim_notes, render_text
     from reprise.report.parts.verdicts import list_decision_rules, name_alternative
     from reprise.report.parts.wording import explain_symbols
 
     claim = content.claims[key]
-    named = {tier: decisions[tier]} if tier else {name: one for name, one in decisions.items() if name != "quick"}
-    if not tier and not any(named.values()):
-        named = decisions
-    answer = select_answer(paper, key, claim.label, named)
+    answer = select_answer(paper, key, claim.label, _select_decisions(decisions, tier))
     decision = answer.decision
-    above = [(name, one) for name, one in decisions.items() if one and one.answer == NO_DATA and name != answer.tier]
     rows = make_comparison_rows(decision) if decision else []
     written = " ".join([claim.tested, answer.cells.compared, *(row.compared for row in rows)])
     text = render_text(
@@ -171,9 +167,7 @@ def write_claim(
         key=key,
         claim=claim,
         answer=answer,
-        missing=[
-            f"Tier {name}: {ANSWER_NAMES[one.answer]}. {' '.join(render_claim_notes(one))}" for name, one in above[:1]
-        ],
+        missing=_describe_missing_data(decisions, answer.tier),
         primary=[make_setting_cells(name_alternative(content, n), o) for n, o in decision.co_primary.items()]
         if decision
         else [],
@@ -193,6 +187,27 @@ def write_claim(
         experiments=decision.n if decision else dict.fromkeys(side.experiment for _, side in claim.list_sides()),
     )
     return _wrap_text(text.strip())
+
+
+def _select_decisions(decisions: Mapping[str, Decision | None], tier: str | None) -> Mapping[str, Decision | None]:
+    """Select the decisions of the tier that is named; else of all tiers, and of `quick` where no other judged."""
+    if tier:
+        return {tier: decisions[tier]}
+    full = {name: decision for name, decision in decisions.items() if name != "quick"}
+    return full if any(full.values()) else decisions
+
+
+def _describe_missing_data(decisions: Mapping[str, Decision | None], tier: str) -> list[str]:
+    """Say why the fullest tier without data has none, if that is not the tier that is shown."""
+    from reprise.report.parts.rows import ANSWER_NAMES
+    from reprise.report.parts.templates import render_claim_notes
+
+    lines = [
+        f"Tier {name}: {ANSWER_NAMES[decision.answer]}. {' '.join(render_claim_notes(decision))}"
+        for name, decision in decisions.items()
+        if decision and decision.answer == NO_DATA and name != tier
+    ]
+    return lines[:1]
 
 
 def _wrap_text(text: str) -> str:

@@ -25,32 +25,21 @@ def train_command(options: argparse.Namespace) -> None:
     resolved = _find_resolved(options)
     if options.weights:
         resolved = replace(resolved, weights=options.weights)
-    if options.hash not in (None, resolved.config_hash):
-        # Whoever reads config/ while a pipeline runs, `snakemake -n` for example, writes resolved configurations anew.
-        raise UserError(
-            f"{options.config or 'config/'}: the hash of {resolved.id} is {resolved.config_hash}, not {options.hash}: "
-            "the configuration was changed while the pipeline ran; run it again"
-        )
+    _require_hash(resolved, options)
     if options.replica >= resolved.replicas:
         replicas = f"replicas 0 to {resolved.replicas - 1}" if resolved.replicas > 1 else "replica 0 alone"
         _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, replicas)
     output = options.output or Path(resolved.get_record_path(options.replica))
     trained = options.trained / resolved.get_record_path(options.replica) if options.trained else None
     if trained is not None and entry_exists(trained):
-        move_weights(resolved, options.replica, trained, output)
-        write_record(output, load_record(trained, resolved, options.replica))
-        trained.unlink()  # so that whoever removes the record later has it trained again
+        _move_record(resolved, options.replica, trained, output)
         print(f"{output}: moved from {options.trained}")
         return
     if entry_exists(output):
         load_record(output, resolved, options.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")
         return
-    corpus = options.corpus or (Path(resolved.corpus) if resolved.corpus else None)
-    if corpus is not None and not corpus.is_file():
-        dataset = resolved.config["data"]["dataset"]
-        remedy = f"run `python -m reprise prepare {resolved.id} --tier {resolved.tier}`"
-        raise UserError(f"{corpus}: no such corpus; {remedy} ({dataset})")
+    corpus = _find_corpus(resolved, options.corpus)
     require_place(output, f"--output {output}" if options.output else str(output))
     device = options.device or resolved.device
     if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
@@ -62,7 +51,35 @@ def train_command(options: argparse.Namespace) -> None:
     with torch_settings(options.threads):
         run_jobs([Job(resolved, options.replica, output, corpus, engine, device, wait=options.wait)])
     print(f"{output}: done")
-    return
+
+
+def _require_hash(resolved: Resolved, options: argparse.Namespace) -> None:
+    """Raise `UserError` unless the configuration is the one that is asked for, if one is.
+
+    Whoever reads config/ while a pipeline runs, `snakemake -n` for example, writes resolved configurations anew.
+    """
+    if options.hash not in (None, resolved.config_hash):
+        raise UserError(
+            f"{options.config or 'config/'}: the hash of {resolved.id} is {resolved.config_hash}, not {options.hash}: "
+            "the configuration was changed while the pipeline ran; run it again"
+        )
+
+
+def _find_corpus(resolved: Resolved, stated: Path | None) -> Path | None:
+    """Find the prepared corpus that the experiment reads: the stated one, or where the pipeline puts it."""
+    corpus = stated or (Path(resolved.corpus) if resolved.corpus else None)
+    if corpus is not None and not corpus.is_file():
+        dataset = resolved.config["data"]["dataset"]
+        remedy = f"run `python -m reprise prepare {resolved.id} --tier {resolved.tier}`"
+        raise UserError(f"{corpus}: no such corpus; {remedy} ({dataset})")
+    return corpus
+
+
+def _move_record(resolved: Resolved, replica: int, record: Path, output: Path) -> None:
+    """Move a record and its weights to their new place."""
+    move_weights(resolved, replica, record, output)
+    write_record(output, load_record(record, resolved, replica))
+    record.unlink()  # so that whoever removes the record later has it trained again
 
 
 def move_weights(resolved: Resolved, replica: int, record: Path, output: Path) -> None:

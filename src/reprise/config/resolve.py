@@ -50,6 +50,18 @@ class _Training:
     defaults: dict[str, list[str]]
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """Settings of an experiment in a tier: values by section and option, origins by dotted name.
+
+    `places` says where a value that the tier or the alternative changed is written, by dotted name.
+    """
+
+    values: dict[str, dict[str, Any]]
+    origins: dict[str, str]
+    places: dict[str, str]
+
+
 def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
     """Every experiment and variant that has an entry for the tier (default: the configured one), in file order.
 
@@ -185,36 +197,8 @@ def _resolve_training(project: Project, entry: _Entry) -> _Training:
         "model": _find_options(names["model"], MODEL_OPTIONS, "vocabulary"),
         "data": _find_options(names["data"], PREPARATION_OPTIONS, "raw"),
     }
-    settings = {section: getattr(experiment, section).settings for section in SECTIONS}
-    if entry.in_tier.dataset is not None:
-        settings["data"] = {}  # another dataset has options of its own, which the tier's entry gives
-    values = {s: {k: setting.value for k, setting in settings[s].items()} for s in SECTIONS}
-    origins = {f"{s}.{k}": setting.origin for s in SECTIONS for k, setting in settings[s].items()}
-    origins["precision"] = experiment.precision.origin
-    places: dict[str, str] = {}
-    for keys, origin, changes in _list_changes(entry):
-        for option, value in changes.items():
-            place = entry.where(*keys, option)
-            section = next((s for s, kind in kinds.items() if option in list_options(kind)), None)
-            if section is None:
-                every = [option for kind in kinds.values() for option in list_options(kind)]
-                raise UserError(f"{place}: the experiment has no setting '{option}'; {suggest_name(option, every)}")
-            values[section][option] = value
-            origins[f"{section}.{option}"] = origin
-            places[f"{section}.{option}"] = place
-    options, defaults = {}, {}
-    for section in SECTIONS:
-
-        def find_place(option: str, section: str = section) -> str:
-            missing = option not in values[section]
-            return places.get(f"{section}.{option}") or entry.where(
-                *(("tiers", tier) if missing else (section, option))
-            )
-
-        options[section], unhashed = complete_options(kinds[section], names[section], values[section], find_place)
-        if unhashed:
-            defaults[section] = unhashed
-            origins |= {f"{section}.{k}": "default" for k in unhashed if k not in values[section]}
+    settings = _collect_settings(entry, kinds)
+    options, defaults = _complete_settings(entry, kinds, names, settings)
     raw = project.find_dataset(dataset).list_checksums()
     config = {
         "model": {"name": names["model"], "options": options["model"]},
@@ -223,8 +207,55 @@ def _resolve_training(project: Project, entry: _Entry) -> _Training:
         "precision": experiment.precision.value,
     }
     hashed = {option: value for option, value in options["data"].items() if option not in defaults.get("data", ())}
-    has_corpus = find_preparation(names["data"]).corpus
-    return _Training(config, origins, make_corpus_path(dataset, hashed, raw) if has_corpus else None, defaults)
+    corpus = make_corpus_path(dataset, hashed, raw) if find_preparation(names["data"]).corpus else None
+    return _Training(config, settings.origins, corpus, defaults)
+
+
+def _collect_settings(entry: _Entry, kinds: Mapping[str, type[Options]]) -> _Settings:
+    """Collect what the experiment states, changed by what the tier and the alternative change."""
+    sections = {section: getattr(entry.experiment, section).settings for section in SECTIONS}
+    if entry.in_tier.dataset is not None:
+        sections["data"] = {}  # another dataset has options of its own, which the tier's entry gives
+    values = {s: {k: setting.value for k, setting in sections[s].items()} for s in SECTIONS}
+    origins = {f"{s}.{k}": setting.origin for s in SECTIONS for k, setting in sections[s].items()}
+    origins["precision"] = entry.experiment.precision.origin
+    places: dict[str, str] = {}
+    for keys, origin, changes in _list_changes(entry):
+        for option, value in changes.items():
+            place = entry.where(*keys, option)
+            section = next((s for s, kind in kinds.items() if option in list_options(kind)), None)
+            if section is None:
+                options = [option for kind in kinds.values() for option in list_options(kind)]
+                raise UserError(f"{place}: the experiment has no setting '{option}'; {suggest_name(option, options)}")
+            values[section][option] = value
+            origins[f"{section}.{option}"] = origin
+            places[f"{section}.{option}"] = place
+    return _Settings(values, origins, places)
+
+
+def _complete_settings(
+    entry: _Entry, kinds: Mapping[str, type[Options]], names: Mapping[str, str], settings: _Settings
+) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
+    """Check the settings and add the defaults, with their origin.
+
+    Returns:
+        By section all options with their values, and those whose value is the default.
+    """
+    options, defaults = {}, {}
+    for section in SECTIONS:
+        values = settings.values[section]
+        find_place = partial(_find_place, entry, settings, section)
+        options[section], unhashed = complete_options(kinds[section], names[section], values, find_place)
+        if unhashed:
+            defaults[section] = unhashed
+            settings.origins.update({f"{section}.{k}": "default" for k in unhashed if k not in values})
+    return options, defaults
+
+
+def _find_place(entry: _Entry, settings: _Settings, section: str, option: str) -> str:
+    """Return where an option is written, or would have to be, as errors begin."""
+    keys = (section, option) if option in settings.values[section] else ("tiers", entry.tier)
+    return settings.places.get(f"{section}.{option}") or entry.where(*keys)
 
 
 def _list_changes(entry: _Entry) -> Iterator[tuple[tuple[str, ...], str, Mapping[str, Any]]]:
