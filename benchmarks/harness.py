@@ -80,9 +80,7 @@ def run_bench(
                     name, Path(folder), expected, implementations, share, report, whole=on_gpu
                 )
             timed_rows = [{"workload": workload.name, **row} for row in timed]
-            for row in timed_rows:  # each row's median over those of the others of its workload
-                others = [other for other in timed_rows if other is not row and row["median"] and other["median"]]
-                row["ratio_to"] = {other["implementation"]: row["median"] / other["median"] for other in others}
+            _set_ratios(timed_rows)
             rows += timed_rows
             # The better of two: a disturbance at the start would make all look close to the peak.
             peak = max(peak, measure_peak(0.1) or peak) if peak else None
@@ -90,6 +88,13 @@ def run_bench(
             set_shares(result)
             keep(result)
     return result
+
+
+def _set_ratios(rows: Sequence[dict[str, Any]]) -> None:
+    """Set in every row of a workload its median over those of the others."""
+    for row in rows:
+        others = [other for other in rows if other is not row and row["median"] and other["median"]]
+        row["ratio_to"] = {other["implementation"]: row["median"] / other["median"] for other in others}
 
 
 def set_shares(result: dict[str, Any]) -> None:
@@ -131,18 +136,15 @@ def compare_implementations(
             worker = stack.enter_context(closing(Worker(bench, name, folder)))
             try:
                 left = end - time.monotonic() - seconds / 4
-                facts = worker.wait_until_ready(min(PREPARATION_LIMIT, max(0.0, left)) if whole else PREPARATION_LIMIT)
-                if difference := find_disagreement(expected, facts):
-                    raise WorkerFailed(f"{WRONG}: {difference}")
+                limit = min(PREPARATION_LIMIT, max(0.0, left)) if whole else PREPARATION_LIMIT
+                facts = prepare_worker(worker, limit, expected, WRONG)
             except WorkerFailed as failure:
                 record_failure(name, worker, failure)
                 report(f"  {name}: {failure}")
                 continue
             ready[name] = worker, facts
-            rows[name]["replicas"] = facts["replicas"]
-            error = compute_log_perplexity_error(expected, facts)
-            if error is not None:
-                rows[name]["log_perplexity_error"] = error
+            rows[name] |= _describe_agreement(expected, facts)
+            error = rows[name].get("log_perplexity_error")
             closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
             report(f"  {name}: the same update{closeness}")
         seconds = max(0.0, end - time.monotonic()) if whole else seconds
@@ -161,6 +163,24 @@ def compare_implementations(
             if rows[name]["note"] is None:
                 rows[name] |= summarise(done)
     return list(rows.values())
+
+
+def prepare_worker(worker: Worker, limit: float, expected: Mapping[str, Any], refusal: str) -> dict[str, Any]:
+    """Wait for an implementation's check and compilation, and return what it says of itself.
+
+    Raises:
+        WorkerFailed: It takes more than `limit` seconds, or computes another update; `refusal` begins that message.
+    """
+    facts = worker.wait_until_ready(limit)
+    if difference := find_disagreement(expected, facts):
+        raise WorkerFailed(f"{refusal}: {difference}")
+    return facts
+
+
+def _describe_agreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a row says of an implementation that agrees with the readable model."""
+    error = compute_log_perplexity_error(expected, facts)
+    return {"replicas": facts["replicas"]} | ({} if error is None else {"log_perplexity_error": error})
 
 
 def _make_row(name: str) -> dict[str, Any]:

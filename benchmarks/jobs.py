@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks import BENCHES, tasks
-from benchmarks.harness import PREPARATION_LIMIT, SCHEMA, WRONG, Report, collect_machine_facts, find_disagreement
+from benchmarks.harness import PREPARATION_LIMIT, SCHEMA, WRONG, Report, collect_machine_facts, prepare_worker
 from benchmarks.timing import Repetition, interleave, summarise
 from benchmarks.worker import Worker, WorkerFailed
 from reprise.errors import Failed
@@ -69,10 +69,7 @@ def compare_ways(
 
     def start_worker(implementation: str, on: Sequence[int], members: int = 0) -> tuple[Worker, dict[str, Any]]:
         worker = stack.enter_context(closing(Worker(bench, implementation, folder, on, members)))
-        facts = worker.wait_until_ready(PREPARATION_LIMIT)
-        if difference := find_disagreement(expected, facts):
-            raise WorkerFailed(f"{implementation}: {WRONG}: {difference}")
-        return worker, facts
+        return worker, prepare_worker(worker, PREPARATION_LIMIT, expected, f"{implementation}: {WRONG}")
 
     single = [start_worker(ours, [core]) for core in cores]
     stacks = [start_worker(STACKED, on, len(cores)) for on in (cores[:1], cores)]
