@@ -113,7 +113,7 @@ def time_bench(options: argparse.Namespace) -> None:
             raise UserError(f"{name} --jobs: jobs at once are timed on a CPU; name another benchmark")
     selected = select_workloads(module.WORKLOADS, implementations, options.only)
     # An exception, so that processes and their folder of weights are cleared away.
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    previous_handler = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     report = partial(print, file=sys.stderr, flush=True)
     path = make_default_path(name, options.jobs) if options.json is True else options.json
     keep = partial(files.write_json, path) if path else lambda result: None
@@ -123,7 +123,7 @@ def time_bench(options: argparse.Namespace) -> None:
             return
         result = harness.run_bench(name, module, selected, options.budget, report, keep)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous_handler)
     ours, console = next(iter(implementations)), Console(width=max(Console().width, 120))
     goals = [*module.GOALS, *(goal for _, goal in list_general_goals(module, ours))]
     harness.print_result(result, goals, console, ours)

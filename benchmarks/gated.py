@@ -71,12 +71,12 @@ class Task(tasks.Windows):
         from reprise import counters
 
         T, B = self.x.shape[1:]
-        found = []
+        masks = []
         for stream, width in enumerate((self.workload.embedding, self.workload.hidden), start=1):
             key = counters.key(self.key, stream)
             mask = counters.dropout_mask_torch(key, window * T * B, T * B, width, self.dropout, on)
-            found.append(mask.view(T, B, width))
-        return tuple(found)
+            masks.append(mask.view(T, B, width))
+        return tuple(masks)
 
 
 WORKLOADS = (

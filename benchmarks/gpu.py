@@ -110,9 +110,9 @@ def make_compiled(task: Any) -> tasks.Implementation:
         engine.kernel.model.forward = compile_forward(engine.kernel.model.forward)
         return engine
     if family is loglinear:
-        made = make_peer(task, "Dense" if task.workload.top else "Eager")
-        made.loss = torch.compile(made.loss)
-        return made
+        implementation = make_peer(task, "Dense" if task.workload.top else "Eager")
+        implementation.loss = torch.compile(implementation.loss)
+        return implementation
     return make_peer(task, "CompiledRows" if family is rntn else "Compiled")
 
 

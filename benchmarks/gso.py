@@ -58,14 +58,14 @@ class Workload(tasks.DescribedWorkload):
     def options(self) -> dict[str, Any]:
         """Those of the model and of its start."""
         bias = "f" if self.model == "gso" else "b"
-        found = {"hidden_size": self.hidden, "activation": "tanh", "matrix_law": "orthogonal"}
-        found |= {f"{bias}_law": "normal", f"{bias}_std": 0.1}
+        options = {"hidden_size": self.hidden, "activation": "tanh", "matrix_law": "orthogonal"}
+        options |= {f"{bias}_law": "normal", f"{bias}_std": 0.1}
         if self.model == "gso":
             both = dict.fromkeys(("input_term", "recurrent_term"), self.first_order)
-            found |= {"second_order_size": self.second_order, **both}
+            options |= {"second_order_size": self.second_order, **both}
         if self.model == "mi-rnn":
-            found |= {"form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
-        return found
+            options |= {"form": "general", "alpha": 1.0, "beta_1": 0.5, "beta_2": 0.5}
+        return options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,14 +163,14 @@ def make_lines(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) 
     training = batches * BATCH
     count = training + training // 9 + 1
     V, random = workload.vocabulary, np.random.default_rng(0)
-    found = tasks.find_corpus("wsj-characters-*.npz", lambda c: len(c.vocabulary) == V, corpora)
-    if found is None:
+    match = tasks.find_corpus("wsj-characters-*.npz", lambda c: len(c.vocabulary) == V, corpora)
+    if match is None:
         scale = _SCALE * (_SHORTER if V == BIGRAMS else 1)
         lengths = (scale * random.weibull(_SHAPE, count)).round().astype(np.int64).clip(2)
         lines = [random.integers(0, V, length, dtype=np.int32) for length in lengths.tolist()]
         origin = "random lines of a Weibull law of lengths"
     else:
-        split, origin = found[0].splits["lines"], f"random lines of {found[1]}"
+        split, origin = match[0].splits["lines"], f"random lines of {match[1]}"
         able = np.flatnonzero(np.diff(split.offsets) > 1)  # lines that predict something, some twice if too few
         chosen = np.concatenate([random.permutation(able) for _ in range(1 + count // len(able))])[:count]
         lines = [split.tokens[slice(*split.offsets[i : i + 2])] for i in chosen.tolist()]

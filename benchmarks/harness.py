@@ -135,8 +135,8 @@ def compare_implementations(
         for name in tuple(rows):
             worker = stack.enter_context(closing(Worker(bench, name, folder)))
             try:
-                left = end - time.monotonic() - seconds / 4
-                limit = min(PREPARATION_LIMIT, max(0.0, left)) if whole else PREPARATION_LIMIT
+                seconds_left = end - time.monotonic() - seconds / 4
+                limit = min(PREPARATION_LIMIT, max(0.0, seconds_left)) if whole else PREPARATION_LIMIT
                 facts = prepare_worker(worker, limit, expected, WRONG)
             except WorkerFailed as failure:
                 record_failure(name, worker, failure)
@@ -148,20 +148,22 @@ def compare_implementations(
             closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
             report(f"  {name}: the same update{closeness}")
         seconds = max(0.0, end - time.monotonic()) if whole else seconds
-        each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(ready))))
+        seconds_each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(ready))))
 
         def repeat(name: str) -> Repetition | None:
             worker, facts = ready[name]
             pace, block = facts["seconds_a_piece"], facts["block"]
-            count = block * max(1, round(each / pace / block))
+            count = block * max(1, round(seconds_each / pace / block))
             try:
                 return worker.run(count, 60 + 20 * count * pace)
             except WorkerFailed as failure:
                 return record_failure(name, worker, failure)
 
-        for name, done in interleave({name: partial(repeat, name) for name in ready}, REPETITIONS, seconds).items():
+        for name, repetitions in interleave(
+            {name: partial(repeat, name) for name in ready}, REPETITIONS, seconds
+        ).items():
             if rows[name]["note"] is None:
-                rows[name] |= summarise(done)
+                rows[name] |= summarise(repetitions)
     return list(rows.values())
 
 
@@ -197,9 +199,9 @@ def find_disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> 
     if not math.isclose(facts["loss"], expected["loss"], rel_tol=LOSS_TOLERANCE):
         return f"the loss is {facts['loss']:.6g} nats instead of {expected['loss']:.6g}"
     for name, norm in expected["update_norms"].items():
-        ours = facts["update_norms"].get(name, math.nan)
-        if not math.isclose(ours, norm, rel_tol=UPDATE_TOLERANCE):
-            return f"the update of {name} has norm {ours:.6g} instead of {norm:.6g}"
+        own_norm = facts["update_norms"].get(name, math.nan)
+        if not math.isclose(own_norm, norm, rel_tol=UPDATE_TOLERANCE):
+            return f"the update of {name} has norm {own_norm:.6g} instead of {norm:.6g}"
     return None
 
 
@@ -220,15 +222,15 @@ def pin_process() -> Iterator[int | None]:
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    before = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else None
-    core = max(before) if before else None
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else None
+    core = max(cores) if cores else None
     try:
-        if before:
+        if cores:
             os.sched_setaffinity(0, {core})
         yield core
     finally:
-        if before:
-            os.sched_setaffinity(0, before)
+        if cores:
+            os.sched_setaffinity(0, cores)
         torch.set_num_threads(threads)
 
 
@@ -248,13 +250,13 @@ def collect_machine_facts(core: int | None) -> dict[str, Any]:
     with contextlib.suppress(OSError):
         answer = subprocess.run(command, capture_output=True, text=True, check=False).stdout
         versions["compiler"] = answer.partition("\n")[0]
-    kept = {key: run[key] for key in ("device", "platform", "cpu_capability")} | {
+    facts = {key: run[key] for key in ("device", "platform", "cpu_capability")} | {
         "march": get_instruction_set() or "native"
     }
     if torch.cuda.is_available():
-        kept["gpu"] = torch.cuda.get_device_name()
+        facts["gpu"] = torch.cuda.get_device_name()
     load = round(os.getloadavg()[0], 2)
-    return kept | {"cpus": os.cpu_count(), "pinned_to": core, "versions": versions, "load_before": load}
+    return facts | {"cpus": os.cpu_count(), "pinned_to": core, "versions": versions, "load_before": load}
 
 
 def print_result(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str) -> None:

@@ -79,11 +79,13 @@ def compare_ways(
         (STACKED, 1, len(cores), 1): stacks[:1],
         (STACKED, 1, len(cores), len(cores)): stacks[1:],
     }
-    each = min(SECONDS, seconds / (REPETITIONS * len(ways)))
-    runs = {way: partial(run_at_once, started, each) for way, started in ways.items()}
+    seconds_each = min(SECONDS, seconds / (REPETITIONS * len(ways)))
+    runs = {way: partial(run_at_once, started, seconds_each) for way, started in ways.items()}
     names = ("implementation", "jobs", "members", "threads")
     timed = interleave(runs, REPETITIONS, seconds).items()
-    return [dict(zip(names, way, strict=True)) | {"unit": "tokens/s"} | summarise(done) for way, done in timed]
+    return [
+        dict(zip(names, way, strict=True)) | {"unit": "tokens/s"} | summarise(repetitions) for way, repetitions in timed
+    ]
 
 
 def run_at_once(started: Sequence[tuple[Worker, dict[str, Any]]], seconds: float) -> Repetition:
@@ -94,10 +96,10 @@ def run_at_once(started: Sequence[tuple[Worker, dict[str, Any]]], seconds: float
     block, pace = started[0][1]["block"], started[0][1]["seconds_a_piece"]
     for worker, _ in started:
         worker.start(block * max(1, round(seconds / pace / block)))
-    done = [worker.finish(60 + 20 * seconds) for worker, _ in started]
-    others = [one.others / one.seconds for one in done if one.others is not None]
-    disturbed = max(0.0, max(others) - (len(done) - 1)) if len(others) == len(done) else None
-    return Repetition(sum(one.rate for one in done), 1.0, disturbed)
+    repetitions = [worker.finish(60 + 20 * seconds) for worker, _ in started]
+    shares = [one.others / one.seconds for one in repetitions if one.others is not None]
+    disturbed = max(0.0, max(shares) - (len(repetitions) - 1)) if len(shares) == len(repetitions) else None
+    return Repetition(sum(one.rate for one in repetitions), 1.0, disturbed)
 
 
 def describe_way(row: dict[str, Any]) -> str:

@@ -117,7 +117,9 @@ def find_twins(records: Iterable[dict[str, Any]]) -> Iterator[Twin]:
                 yield Twin(protocol, f"{paper}/{experiment}", differs, equal, None, None, "", ())
                 continue
             seed_values = (
-                list_seed_values(r, like, name) for r in (list(group.values()), base) for like in (first, second)
+                list_seed_values(r, reference, name)
+                for r in (list(group.values()), base)
+                for reference in (first, second)
             )
             values = one[name[:2]], other[name[:2]]
             yield Twin(protocol, f"{paper}/{experiment}", differs, equal, *values, name[2], max(seed_values, key=len))
@@ -128,11 +130,13 @@ def index_numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], float]:
     return {(entry["metric"], entry["split"]): entry["value"] for entry in numbers_of(record)}
 
 
-def list_seed_values(records: Iterable[dict[str, Any]], like: Mapping[str, Any], name: tuple[str, ...]) -> list[float]:
+def list_seed_values(
+    records: Iterable[dict[str, Any]], reference: Mapping[str, Any], name: tuple[str, ...]
+) -> list[float]:
     """Return a number of every replica that was made on a machine like that of a record."""
     values: dict[int, float] = {}
     for record in records:
-        if not describe_difference(record["run"], like["run"]):
+        if not describe_difference(record["run"], reference["run"]):
             entries = index_numbers(record)
             if name[:2] in entries:
                 values.setdefault(record["replica"], entries[name[:2]])

@@ -98,15 +98,15 @@ class Task(tasks.Task):
         (s,), and whether the state is reset (s,).
         """
         lengths = np.diff(self.offsets)
-        there = np.arange(LENGTH) < lengths[:, None]  # (s, T)
+        is_word = np.arange(LENGTH) < lengths[:, None]  # (s, T)
 
         def fill(values: np.ndarray) -> np.ndarray:
-            rows = np.zeros((*there.shape, *values.shape[1:]), values.dtype)
-            rows[there] = values
+            rows = np.zeros((*is_word.shape, *values.shape[1:]), values.dtype)
+            rows[is_word] = values
             return rows
 
         filled = (fill(values) for values in (self.inputs, self.targets, self.masks))
-        return *filled, there.astype(np.float32), (lengths - 1).astype(np.int32), self.reset
+        return *filled, is_word.astype(np.float32), (lengths - 1).astype(np.int32), self.reset
 
 
 _PTB, _TEXT8 = ("ptb", 10_000), ("text8", 37_751)

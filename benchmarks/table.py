@@ -105,12 +105,12 @@ def list_timed_rows(
 ) -> Iterator[tuple[Any, BenchResult, dict[str, Any], dict[str, float]]]:
     """Yield each row of the table that was timed: what is shown, the result, our row, and our speed over the peers'."""
     for bench in dict.fromkeys(one.bench for one in results):
-        for what in bench.TABLE_ROWS:
+        for table_row in bench.TABLE_ROWS:
             for one in (one for one in results if one.bench is bench):
-                timed = one.select_timed_rows(what.workload)
+                timed = one.select_timed_rows(table_row.workload)
                 if row := timed.get(one.ours):
-                    ratios = {peer: row["median"] / timed[peer]["median"] for peer in what.peers if peer in timed}
-                    yield what, one, row, ratios
+                    ratios = {peer: row["median"] / timed[peer]["median"] for peer in table_row.peers if peer in timed}
+                    yield table_row, one, row, ratios
 
 
 def make_processor_lines(results: Sequence[BenchResult]) -> list[str]:
@@ -141,12 +141,12 @@ def make_speed_lines(results: Sequence[BenchResult]) -> list[str]:
     columns = ("document, workload", "processor", "ours, a second", "of the peak", "of the limit", "times as fast as")
     lines = make_table(*columns)
     unknown = set()
-    for what, one, row, ratios in list_timed_rows(results):
+    for table_row, one, row, ratios in list_timed_rows(results):
         shares = (row["share_of_peak"], row.get("share_of_limit"))
         if shares[1] is None:
             unknown.add(one.processor)
-        peers = ", ".join(f"{what.peers[peer]} {format_times(ratio)}" for peer, ratio in ratios.items())
-        cells = [what.title, f"`{one.processor}`", f"{row['median']:,.0f} {what.counted}"]
+        peers = ", ".join(f"{table_row.peers[peer]} {format_times(ratio)}" for peer, ratio in ratios.items())
+        cells = [table_row.title, f"`{one.processor}`", f"{row['median']:,.0f} {table_row.counted}"]
         lines.append(make_line([*cells, *map(format_percent, shares), peers]))
     if unknown:
         names = ", ".join(f"`{name}`" for name in sorted(unknown))
@@ -195,7 +195,7 @@ def make_job_lines(results: Sequence[BenchResult]) -> list[str]:
     """Return what jobs at once and members of a stack do on the same cores; nothing without a result."""
     lost, beside, lines = [], [], []
     for one in results:
-        titles, N = {what.workload: what.title for what in one.bench.TABLE_ROWS}, one.result["jobs"]
+        titles, N = {table_row.workload: table_row.title for table_row in one.bench.TABLE_ROWS}, one.result["jobs"]
         speed = {(row["workload"], row["jobs"], row["members"], row["threads"]): row["median"] for row in one.rows}
         for workload in dict.fromkeys(row["workload"] for row in one.rows):
             single, jobs = speed[workload, 1, 1, 1], speed[workload, N, 1, 1]

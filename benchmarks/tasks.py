@@ -156,12 +156,12 @@ def check_implementation(task: Any, implementation: Implementation) -> dict[str,
 
     Engines of document 004 say their log-perplexity of the first piece besides, before any training.
     """
-    shown = getattr(implementation, "log_perplexity", None)
-    facts = {"log_perplexity": shown()} if shown else {}
+    log_perplexity = getattr(implementation, "log_perplexity", None)
+    facts = {"log_perplexity": log_perplexity()} if log_perplexity else {}
     facts["loss"] = implementation.train(0, task.block)
-    after = implementation.parameters()
+    parameters = implementation.parameters()
     # In double precision: over millions of numbers a sum of squares in float32 is off by a thousandth with AVX2.
-    norms = {name: float(np.linalg.norm(np.float64(after[name]) - value)) for name, value in task.weights.items()}
+    norms = {name: float(np.linalg.norm(np.float64(parameters[name]) - value)) for name, value in task.weights.items()}
     return facts | {"update_norms": norms}
 
 

@@ -23,12 +23,12 @@ def read_clocks() -> tuple[float, float, float | None]:
 
     None for the last where the system does not tell (no /proc/stat).
     """
-    used, busy = resource.getrusage(resource.RUSAGE_SELF), None
+    usage, busy = resource.getrusage(resource.RUSAGE_SELF), None
     if _PROC_STAT.exists():
         # user nice system idle iowait irq softirq steal; steal is what other virtual machines took
         ticks = [int(n) for n in _PROC_STAT.read_text().split("\n", 1)[0].split()[1:9]]
         busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
-    return time.perf_counter(), used.ru_utime + used.ru_stime, busy
+    return time.perf_counter(), usage.ru_utime + usage.ru_stime, busy
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,17 @@ def interleave(
     Ends when each has `quiet` quiet ones, or after `seconds` and at least ENOUGH_QUIET rounds. Every round begins with
     another one: nobody always runs after the same neighbour. A run that returns None is out of it.
     """
-    done: dict[str, list[Repetition]] = {name: [] for name in runs}
-    left = list(runs)
+    repetitions: dict[str, list[Repetition]] = {name: [] for name in runs}
+    names = list(runs)
     start, rounds = wall(), 0
-    while left:
-        for name in left[rounds % len(left) :] + left[: rounds % len(left)]:
+    while names:
+        for name in names[rounds % len(names) :] + names[: rounds % len(names)]:
             if one := runs[name]():
-                done[name].append(one)
+                repetitions[name].append(one)
             else:
-                left.remove(name)
+                names.remove(name)
         rounds += 1
-        satisfied = all(sum(r.is_quiet for r in done[name]) >= quiet for name in left)
+        satisfied = all(sum(r.is_quiet for r in repetitions[name]) >= quiet for name in names)
         if rounds >= ENOUGH_QUIET and (satisfied or wall() - start >= seconds):
             break
-    return done
+    return repetitions

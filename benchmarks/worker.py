@@ -159,10 +159,10 @@ class Worker:
         """Return what it did since `start`; WorkerFailed as in `ready`."""
         return Repetition(**self._read_answer(limit, "a repetition"))
 
-    def _read_answer(self, limit: float, what: str) -> dict[str, Any]:
+    def _read_answer(self, limit: float, work: str) -> dict[str, Any]:
         """Return a line, which comes whole."""
         if not select.select([self.process.stdout], [], [], limit)[0]:
-            raise WorkerFailed(f"{what} takes more than {limit:.0f} s")
+            raise WorkerFailed(f"{work} takes more than {limit:.0f} s")
         line = self.process.stdout.readline()
         if not line:
             status = self.process.wait()

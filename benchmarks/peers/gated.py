@@ -45,8 +45,10 @@ class Library(Implementation):
         return loss.item()
 
     def parameters(self) -> dict[str, np.ndarray]:
-        found = dict(self.p)
+        parameters = dict(self.p)
         tensors = {"W": self.lstm.weight_ih_l0, "U": self.lstm.weight_hh_l0, "b": self.lstm.bias_ih_l0}
         for prefix, tensor in tensors.items():
-            found |= {f"{prefix}_h{gate}": part for gate, part in zip("ifco", tensor.chunk(4), strict=True)}
-        return {name: value.reshape(self.task.weights[name].shape) for name, value in convert_to_numpy(found).items()}
+            parameters |= {f"{prefix}_h{gate}": part for gate, part in zip("ifco", tensor.chunk(4), strict=True)}
+        return {
+            name: value.reshape(self.task.weights[name].shape) for name, value in convert_to_numpy(parameters).items()
+        }

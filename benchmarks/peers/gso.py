@@ -103,8 +103,8 @@ class Library(Eager):
         super().__init__(task)
         self.rnn = nn.RNN(task.workload.vocabulary, self.hidden)
         p = self.p
-        found = {"weight_ih_l0": p["U"].T, "weight_hh_l0": p["W"], "bias_ih_l0": p["b"]}
-        self.rnn.load_state_dict(found | {"bias_hh_l0": torch.zeros_like(p["b"])})
+        state = {"weight_ih_l0": p["U"].T, "weight_hh_l0": p["W"], "bias_ih_l0": p["b"]}
+        self.rnn.load_state_dict(state | {"bias_hh_l0": torch.zeros_like(p["b"])})
         self.rnn.bias_hh_l0.requires_grad_(False)  # the model has one bias vector
         trained = [self.rnn.weight_ih_l0, self.rnn.weight_hh_l0, self.rnn.bias_ih_l0, p["V"], p["c"]]
         self.optimiser = torch.optim.Adam(trained, lr=task.learning_rate, eps=task.epsilon)

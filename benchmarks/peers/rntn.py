@@ -55,10 +55,10 @@ class Peer(Implementation):
         return {name: x if kind == "word" else matrix for name, kind in self.tables.items()}
 
     def gather_parts(
-        self, p: Mapping[str, Tensor], x: Tensor, **how: bool
+        self, p: Mapping[str, Tensor], x: Tensor, **keywords: bool
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Return the rows of the words x (T,), and what all words share."""
-        rows = {name: functional.embedding(k, p[name], **how) for name, k in self.index_rows(x).items()}
+        rows = {name: functional.embedding(k, p[name], **keywords) for name, k in self.index_rows(x).items()}
         return rows, {name: value for name, value in p.items() if name not in self.tables}
 
     def parameters(self) -> dict[str, np.ndarray]:

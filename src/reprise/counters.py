@@ -69,8 +69,8 @@ def dropout_mask(key: int, first_token: int, tokens: int, hidden: int, p: float)
     Unit j of token t of the epoch takes number t*hidden + j: a mask does not depend on how the epoch
     was cut.
     """
-    kept = uniform32(key, first_token * hidden, tokens * hidden) >= dropout_threshold(p)
-    return (kept.astype(np.float32) * np.float32(1.0 / (1.0 - p))).reshape(tokens, hidden)
+    is_kept = uniform32(key, first_token * hidden, tokens * hidden) >= dropout_threshold(p)
+    return (is_kept.astype(np.float32) * np.float32(1.0 / (1.0 - p))).reshape(tokens, hidden)
 
 
 def dropout_mask_torch(

@@ -170,8 +170,8 @@ class Plan:
         else:
             stated = getattr(self.project.config.resources, rule)
             minutes, mem_mb, gpus = stated.runtime, stated.mem_mb, 0
-        more = 2 ** (attempt - 1)
-        return Request(*limit_request(minutes * more, mem_mb * more, gpus, self._partitions() or []), gpus)
+        factor = 2 ** (attempt - 1)
+        return Request(*limit_request(minutes * factor, mem_mb * factor, gpus, self._partitions() or []), gpus)
 
     def _request_for_all(self, name: str) -> tuple[int, int, int]:
         """Return minutes, memory (MB) and GPUs of all missing replicas. On a CPU they take turns.

@@ -66,7 +66,7 @@ def make_command_parser(command: str, parser: argparse.ArgumentParser | None = N
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    lines = "\n".join(f"  {name:<10} {what}" for name, (_, what) in COMMANDS.items())
+    lines = "\n".join(f"  {name:<10} {summary}" for name, (_, summary) in COMMANDS.items())
     parser = Parser(
         prog="reprise",
         usage="reprise [--version] [--print-completion SHELL] <command> [<options>]",
@@ -86,8 +86,8 @@ def _print_completion(shell: str) -> None:
 
     parser = argparse.ArgumentParser(prog="reprise")
     commands = parser.add_subparsers()
-    for name, (_, what) in COMMANDS.items():
-        make_command_parser(name, commands.add_parser(name, help=what))
+    for name, (_, summary) in COMMANDS.items():
+        make_command_parser(name, commands.add_parser(name, help=summary))
     print(shtab.complete(parser, shell))
 
 

@@ -76,8 +76,8 @@ def make_console() -> Console:
     from rich.console import Console
 
     class PrintableConsole(Console):
-        def render_str(self, text: str, **how: Any) -> Text:  # which every text passes, those in tables too
-            return super().render_str(make_printable(text), **how)
+        def render_str(self, text: str, **keywords: Any) -> Text:  # which every text passes, those in tables too
+            return super().render_str(make_printable(text), **keywords)
 
     return PrintableConsole(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
 

@@ -45,8 +45,8 @@ def diff_command(options: argparse.Namespace) -> int:
     ]
     for title, differences, equal_text in sections:
         out.print(f"{title}:{'' if differences else f' {equal_text}'}")
-        for name, one, other in differences:
-            out.print(f"  {name}: {one} | {other}", soft_wrap=True)
+        for name, first_value, second_value in differences:
+            out.print(f"  {name}: {first_value} | {second_value}", soft_wrap=True)
     if first["result_sha256"] == second["result_sha256"]:
         out.print("numbers: equal to the last bit")
         return 0
@@ -62,8 +62,8 @@ def diff_command(options: argparse.Namespace) -> int:
     out.print(make_table(("metric", "split", "first", "second", "difference", "SD over seeds", ""), rows))
     verdicts = [row[-1] for row in rows]
     beyond, within = (verdicts.count(f"{place} seeds") for place in ("beyond", "within"))
-    other = [title for title, differences, _ in sections if differences]
-    why = f"what differs: {', '.join(other)}" if other else "nothing else differs: report it"
+    differing_parts = [title for title, differences, _ in sections if differences]
+    why = f"what differs: {', '.join(differing_parts)}" if differing_parts else "nothing else differs: report it"
     out.print(f"{within} of {len(rows)} within the spread of seeds, {beyond} beyond it; {why}")
     return EXIT_FAILED if beyond or not within else 0
 

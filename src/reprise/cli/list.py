@@ -42,10 +42,15 @@ def list_command(options: argparse.Namespace) -> None:
         rows = (_make_summary_row(paper, answers[paper["paper"]]) for paper in papers)
         out.print(make_table(columns, rows, "claims about trained models, at the fullest tier that judged them"))
     for paper in papers if options.paper else ():
-        of = [(e["id"], e["title"], f"{len(e['records'])} of {e['replicas']}") for e in paper["experiments"]]
+        experiment_rows = [
+            (e["id"], e["title"], f"{len(e['records'])} of {e['replicas']}") for e in paper["experiments"]
+        ]
         claims = [(claim["id"], claim["tested"], claim["answer"]) for claim in paper["claims"]]
-        if of:
-            out.print(make_table(("experiment", "title", "trained"), of, f"{paper['paper']}: {paper['name']}"), "")
+        if experiment_rows:
+            out.print(
+                make_table(("experiment", "title", "trained"), experiment_rows, f"{paper['paper']}: {paper['name']}"),
+                "",
+            )
         if claims:
             out.print(make_table(("claim", "what we compare", "answer"), claims), "")
     hints = filter(None, (describe_other_tiers(project.root, tier, name) for name in options.paper or [""]))
@@ -60,7 +65,9 @@ def _find_answers(project: Project, tier: str | None) -> dict[str, list[Answer]]
     decisions = {name: read_claims(project.root, name) for name in tiers}
     return {
         paper: [
-            select_answer(paper, key, claim.label, {name: of.get(paper, {}).get(key) for name, of in decisions.items()})
+            select_answer(
+                paper, key, claim.label, {name: claims.get(paper, {}).get(key) for name, claims in decisions.items()}
+            )
             for key, claim in content.claims.items()
         ]
         for paper, content in project.papers.items()

@@ -115,7 +115,7 @@ def _find_jobs_without_place(jobs: list[Job], say: Callable[[str], None]) -> lis
 
 
 def choose_experiments(
-    tier: str, papers: Collection[str] = (), wanted: Collection[str] = (), written: bool = False
+    tier: str, papers: Collection[str] = (), chosen: Collection[str] = (), written: bool = False
 ) -> list[Resolved]:
     """List the experiments and variants of a tier in the order of the papers' files.
 
@@ -129,7 +129,7 @@ def choose_experiments(
     experiments = read_resolved_files(tier) if checked is None else checked
     selections = (
         ("paper", papers, {e.paper for e in experiments}),
-        ("experiment", wanted, {e.id for e in experiments}),
+        ("experiment", chosen, {e.id for e in experiments}),
     )
     for kind, names, known_names in selections:
         for name in (name for name in names if name not in known_names):
@@ -138,10 +138,10 @@ def choose_experiments(
             from reprise.cli.common import make_tier_error
 
             raise make_tier_error(tier, kind, name, known_names)
-    for name in wanted:
+    for name in chosen:
         if papers and name.partition("/")[0] not in papers:
             raise UserError(f"--experiment {name}: is not of --paper {' '.join(papers)}; leave one of the two away")
-    return [e for e in experiments if (not papers or e.paper in papers) and (not wanted or e.id in wanted)]
+    return [e for e in experiments if (not papers or e.paper in papers) and (not chosen or e.id in chosen)]
 
 
 def _resolve_config(tier: str) -> list[Resolved] | None:

@@ -124,13 +124,16 @@ def _print_neighbours(project: Project, experiment: Resolved) -> None:
     if (tables := words_with_matrices(model)) is None:
         raise UserError(f"{experiment.id}: has no matrices of single words; name an r-RNTN, an r-GRU or an r-LSTM")
     vocabulary, (vectors, matrices) = Corpus.load(corpus).vocabulary, tables
-    own = range(len(matrices) - 1)  # the last matrix is that of all other words
-    by_vector, by_matrix = (neighbours(table[: len(own)], _NEIGHBOURS) for table in (vectors, matrices))
+    words = range(len(matrices) - 1)  # the last matrix is that of all other words
+    by_vector, by_matrix = (neighbours(table[: len(words)], _NEIGHBOURS) for table in (vectors, matrices))
     rows = (
-        (vocabulary[word], *(", ".join(vocabulary[i] for i in of[word]) for of in (by_vector, by_matrix)))
-        for word in own
+        (
+            vocabulary[word],
+            *(", ".join(vocabulary[i] for i in neighbours_of[word]) for neighbours_of in (by_vector, by_matrix)),
+        )
+        for word in words
     )
-    out.print(f"{experiment.id}, replica 0: nearest words by cosine, among the {len(own)} with a matrix of their own")
+    out.print(f"{experiment.id}, replica 0: nearest words by cosine, among the {len(words)} with a matrix of their own")
     out.print(make_table(("word", "by embedding", "by matrix"), rows))
 
 
@@ -232,13 +235,13 @@ def _make_number_rows(
         for key, number in index_numbers(record).items():
             measured.setdefault(key, []).append(number)
     for key in dict.fromkeys([*stated, *measured]):
-        paper, ours = stated.get(key), measured.get(key, [])
+        paper, numbers = stated.get(key), measured.get(key, [])
         is_log = is_ratio_scale(key[0])
-        center, deviation = summarise_values([value for value, _ in ours], is_log) if ours else (None, None)
+        center, deviation = summarise_values([value for value, _ in numbers], is_log) if numbers else (None, None)
         printed = (
             "" if paper is None or paper.value is None else f"{format_number(paper.value)} {paper.unit or ''}".strip()
         )
-        if printed and ours and paper.unit not in (None, ours[0][1]):
+        if printed and numbers and paper.unit not in (None, numbers[0][1]):
             runs = load_runs(project, [experiment])[experiment.paper][experiment.experiment]
             converted = runs.reported_in_our_unit(key)
             printed += "" if converted is None else f" = {format_number(converted)}"
@@ -246,5 +249,5 @@ def _make_number_rows(
             printed += " (another text)"
         mean, sd = ("" if value is None else format_number(value) for value in (center, deviation))
         sd += LOG_SUFFIX if sd and is_log else ""
-        unit = ours[0][1] if ours and ours[0][1] != "1" else ""
-        yield *key, printed, mean, sd, str(len(ours)), unit
+        unit = numbers[0][1] if numbers and numbers[0][1] != "1" else ""
+        yield *key, printed, mean, sd, str(len(numbers)), unit

@@ -54,9 +54,9 @@ def _select_datasets(project: Project, names: Sequence[str]) -> list[str]:
         if "/" not in name and name not in project.papers:
             names_known = {*datasets, *project.papers}
             raise UserError(f"{CONFIG}: key datasets: no dataset or paper '{name}'; {suggest_name(name, names_known)}")
-    named = [name for name in names if name in datasets]
+    stated = [name for name in names if name in datasets]
     read = [e.config["data"]["dataset"] for e in select_experiments(project, experiments, others) if e.corpus]
-    return list(dict.fromkeys(named + read))
+    return list(dict.fromkeys(stated + read))
 
 
 def _select_files(spec: NamedDataset, names: Sequence[str] | None) -> NamedDataset:

@@ -50,10 +50,15 @@ def verify_command(options: argparse.Namespace) -> None:
     if not options.check:
         write_atomically(path, text)
         columns = ("claim", "evidence", "answer", "size", "ours / paper", "settings", "")
-        rows = [_make_row(f"{p}/{key}", one) for p, of in claims.items() for key, one in of.items() if one.comparisons]
+        rows = [
+            _make_row(f"{p}/{key}", one)
+            for p, decisions in claims.items()
+            for key, one in decisions.items()
+            if one.comparisons
+        ]
         make_console().print(make_table(columns, rows))
         print(f"{path}: {summarise_answers(claims)}")
-        replicas = [replica for of in runs.values() for one in of.values() for replica in one.replicas]
+        replicas = [replica for members in runs.values() for one in members.values() for replica in one.replicas]
         print(f"run records: {describe_code(replicas)}")
         print(*_list_warnings(claims, runs), sep="\n")
         return
@@ -74,7 +79,7 @@ def _list_warnings(
     from reprise.evidence.sensitivity import examine_sensitivity
     from reprise.evidence.stability import RISE, count_unstable
 
-    decisions = {f"{paper}/{key}": one for paper, of in claims.items() for key, one in of.items()}
+    decisions = {f"{paper}/{key}": one for paper, members in claims.items() for key, one in members.items()}
     tests = examine_sensitivity(decisions)
     late = ", ".join(f"{len(names)} that {answer[:-1]}" for answer, names in tests.afterwards.items())
     yield f"criteria set afterwards: of claims on trained models {late}"
@@ -82,9 +87,9 @@ def _list_warnings(
         f"corrected for several tests: of {len(tests.agree)} agreements {len(tests.benjamini_hochberg)} survive "
         f"Benjamini-Hochberg and {len(tests.holm)} Holm"
     )
-    other = ", ".join(f"{name} {answer}" for name, answer in tests.welch.items())
-    yield f"other answers by Welch's test: {other or 'none'}"
-    counts = count_unstable(one for of in runs.values() for one in of.values())
+    other_answers = ", ".join(f"{name} {answer}" for name, answer in tests.welch.items())
+    yield f"other answers by Welch's test: {other_answers or 'none'}"
+    counts = count_unstable(one for members in runs.values() for one in members.values())
     diverged, unstable = (sum(getattr(one, what) for one in counts) for what in ("diverged", "unstable"))
     yield f"training runs: {diverged} diverged; {unstable} finished but became unstable (by {RISE} nats)"
 
@@ -95,9 +100,9 @@ def describe_code(replicas: Iterable[Replica]) -> str:
 
     records = [replica.made.code for replica in replicas]
     codes = [code for code in records if code is not None]
-    other = sum(digest_packages(tuple(code["packages"])) != code["sha256"] for code in codes)
+    other_count = sum(digest_packages(tuple(code["packages"])) != code["sha256"] for code in codes)
     unknown = f"{len(records) - len(codes)} do not record the code that made them"
-    return f"{len(records)}; {other} were made by other code than today's, {unknown}"
+    return f"{len(records)}; {other_count} were made by other code than today's, {unknown}"
 
 
 def _shorten_names(names: list[str]) -> list[str]:
@@ -121,7 +126,7 @@ def _format_answer(decision: Decision) -> str:
 def summarise_answers(claims: Mapping[str, Mapping[str, Decision]]) -> str:
     """Count the answers of each kind of evidence, which are never added up: "trained: 27 agrees; counted: …"."""
     kinds: dict[str, Counter[str]] = {}
-    for decision in (decision for of in claims.values() for decision in of.values()):
+    for decision in (decision for decisions in claims.values() for decision in decisions.values()):
         kinds.setdefault(decision.evidence, Counter())[_format_answer(decision)] += 1
     counts = [f"{kind}: {', '.join(f'{n} {a}' for a, n in kinds[kind].most_common())}" for kind in sorted(kinds)]
     return "; ".join(counts) or "no claims"
@@ -192,7 +197,9 @@ def _list_differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, 
         return ["not a file of claims"]
     contents = json.loads(text)
     lines = []
-    for paper, key in dict.fromkeys((p, key) for of in (claims, written) for p, keys in of.items() for key in keys):
+    for paper, key in dict.fromkeys(
+        (p, key) for claims_by_paper in (claims, written) for p, keys in claims_by_paper.items() for key in keys
+    ):
         old, new = written.get(paper, {}).get(key), claims.get(paper, {}).get(key)
         if new is None or old is None or old != type(old).model_validate(contents[paper][key]):
             old_answer, new_answer = (one.answer if one else "nothing" for one in (old, new))

@@ -43,18 +43,20 @@ def check_claims(paper: Paper, place: Callable[..., str]) -> None:
 
 
 def _check_statistic(claim: Claim, where: str) -> None:
-    given = [name for name in dict.fromkeys(sum(STATISTICS.values(), ())) if getattr(claim, name)]
-    if claim.reason and given:
-        raise UserError(f"{where}.reason: says why records cannot decide it, beside '{given[0]}'; keep one of the two")
+    statistics = [name for name in dict.fromkeys(sum(STATISTICS.values(), ())) if getattr(claim, name)]
+    if claim.reason and statistics:
+        raise UserError(
+            f"{where}.reason: says why records cannot decide it, beside '{statistics[0]}'; keep one of the two"
+        )
     if claim.kind is None:
-        if any(name != "checks" for name in given):
-            raise UserError(f"{where}.kind: missing; add one that takes '{given[0]}'")
+        if any(name != "checks" for name in statistics):
+            raise UserError(f"{where}.kind: missing; add one that takes '{statistics[0]}'")
         return
     fitting = STATISTICS[claim.kind]
     if not claim.reason and not fitting:
         raise UserError(f"{where}.reason: missing; a claim of kind {claim.kind} says why records cannot decide it")
-    if not claim.reason and (len(given) != 1 or given[0] not in fitting):
-        names = ", ".join(given) or "none"
+    if not claim.reason and (len(statistics) != 1 or statistics[0] not in fitting):
+        names = ", ".join(statistics) or "none"
         raise UserError(f"{where}.kind: {claim.kind} is decided by one of {', '.join(fitting)}, not by {names}")
     rule = _MARGIN.get(claim.kind, "no")
     if claim.margin and (rule == "no" or claim.gaps or claim.reason):
@@ -109,8 +111,8 @@ def _check_names(claim: Claim, paper: Paper, where: str) -> None:
             if not getattr(term, part):
                 raise UserError(f"{where}.{part}: missing; say which {part} of the run records decides it")
         experiment = paper.experiments[term.experiment.partition("@")[0]]
-        own = term.metric != claim.metric or term.split != claim.split
-        check_measured(experiment, term.metric, term.split, f"{where}.{key}" if own else where)
+        is_own = term.metric != claim.metric or term.split != claim.split
+        check_measured(experiment, term.metric, term.split, f"{where}.{key}" if is_own else where)
         if claim.learned:
             check_measured(experiment, claim.learned.metric, claim.learned.split, f"{where}.learned")
     if len({is_loss_by_count(term.metric) for _, term in claim.list_sides()}) > 1:
@@ -141,8 +143,8 @@ def check_measured(experiment: Experiment, metric: str, split: str, where: str) 
     if measures is None or (metric, split) == ("parameters", "model"):
         return
     if not measures.has_metric(metric):
-        alike = [name for name in measures.names if ("@" in name) == ("@" in metric)]
-        require_known(metric, alike, f"{where}.metric", f"metric of the protocol {protocol} is called")
+        candidates = [name for name in measures.names if ("@" in name) == ("@" in metric)]
+        require_known(metric, candidates, f"{where}.metric", f"metric of the protocol {protocol} is called")
     require_known(split, measures.splits, f"{where}.split", "split")
 
 
@@ -152,7 +154,9 @@ def _check_loss_by_count(experiment: Experiment, metric: str, split: str, where:
     tests = PROTOCOLS[protocol].losses_by_count if protocol in PROTOCOLS else ()
     if not tests:
         raise UserError(f"{where}.metric: the protocol {protocol} has no losses of single words; name another metric")
-    require_known(metric, [name_loss_metric(*of) for of in product(SIDES, BANDS)], f"{where}.metric", "loss by count")
+    require_known(
+        metric, [name_loss_metric(*keys) for keys in product(SIDES, BANDS)], f"{where}.metric", "loss by count"
+    )
     require_known(split, [*tests, *(["tests"] if len(tests) > 1 else [])], f"{where}.split", "split")
 
 
@@ -177,16 +181,16 @@ def check_arithmetic(paper: Paper, place: Callable[..., str]) -> None:
         where = place("arithmetic", key)
         if (entry.printed is None) == (entry.equals is None):
             raise UserError(f"{where}: write one of printed and equals")
-        used: set[str] = set()
+        used_names: set[str] = set()
         for part in ("formula", "equals"):
             formula = getattr(entry, part)
             try:
                 if formula is not None:
                     evaluate(formula, entry.values)
-                    used |= find_names(formula)
+                    used_names |= find_names(formula)
             except ValueError as error:
                 raise UserError(f"{where}.{part}: {error}; correct the formula or its values") from None
-        for name in entry.values.keys() - used:
+        for name in entry.values.keys() - used_names:
             raise UserError(f"{where}.values.{name}: no formula uses it; remove it, or correct its spelling")
         if entry.experiment:
             require_known(entry.experiment, paper.experiments, f"{where}.experiment", "experiment")

@@ -37,10 +37,10 @@ class Project:
         Raises:
             UserError: That folder is not what it should be.
         """
-        named = NamedDataset(name=dataset, **dict(self.config.datasets[dataset]))
-        if self.config.ldc_wsj and named.prepare == ldc_wsj.REPLACED_PREPARATION:
-            return ldc_wsj.replace_files(named, self.root / self.config.ldc_wsj)
-        return named
+        named_dataset = NamedDataset(name=dataset, **dict(self.config.datasets[dataset]))
+        if self.config.ldc_wsj and named_dataset.prepare == ldc_wsj.REPLACED_PREPARATION:
+            return ldc_wsj.replace_files(named_dataset, self.root / self.config.ldc_wsj)
+        return named_dataset
 
 
 def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = None) -> Project:
@@ -65,11 +65,11 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
             names = ", ".join(sorted(p.stem for p in (root / PAPERS).glob("*.yaml")))
             raise UserError(f"{source}: key papers: no file {file}; write it, or name one of {names}")
         papers[name], places[name] = read_paper(file)
-        for other, paper in papers.items():
+        for other_name, paper in papers.items():
             # Parts of one document have its link.
             if paper.document == papers[name].document and paper.link != papers[name].link:
                 raise UserError(
-                    f"{file}: key document: '{paper.document}' is that of {other}, whose link is another; "
+                    f"{file}: key document: '{paper.document}' is that of {other_name}, whose link is another; "
                     "write a number that is free"
                 )
         if papers[name].paper != name:

@@ -92,8 +92,8 @@ def resolve_all(project: Project) -> list[Resolved]:
         resolved = {}
         for entry in _list_entries(paper, place):
             one = resolved[entry.name, entry.tier] = _resolve(project, paper, entry)
-            own = resolved.get((entry.key, entry.tier))
-            if entry.choice is not None and own is not None and own.config_hash == one.config_hash:
+            base = resolved.get((entry.key, entry.tier))
+            if entry.choice is not None and base is not None and base.config_hash == one.config_hash:
                 keys = ("settings",) if entry.choice.settings else ("settings_of", entry.key)
                 same = f"'{entry.key}' has these values already in the tier {entry.tier}"
                 raise UserError(f"{entry.where(*keys)}: {same}; write others")
@@ -117,8 +117,8 @@ def _check_sections(project: Project, experiment: Experiment, where: Callable[..
         trained = trained or ("<module>:<Class>",)
         remedy = f"write {' or '.join(trained)}, or add it to the protocol's row in src/reprise/catalogue/protocols.py"
         raise UserError(f"{where('model', 'name')}: the protocol {protocol} does not train '{model}'; {remedy}")
-    own = experiment.data.dataset
-    prepare = _find_preparation(project, own, where("data", "dataset"))
+    dataset = experiment.data.dataset
+    prepare = _find_preparation(project, dataset, where("data", "dataset"))
     values = {option: setting.value for option, setting in experiment.data.settings.items()}
     complete_options(_find_options(prepare, PREPARATION_OPTIONS, "raw"), prepare, values, partial(where, "data"))
 

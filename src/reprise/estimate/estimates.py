@@ -83,7 +83,8 @@ def estimate_times(
     experiments_by_id = {e.id: e for e in (*among, *experiments)}
     records = {e.id: read_records(e, root) for e in experiments_by_id.values()}
     runs = {
-        name: [(r["run"]["wall_seconds"], r["run"]) for r in done if is_cpu_time(r)] for name, done in records.items()
+        name: [(r["run"]["wall_seconds"], r["run"]) for r in records_of_one if is_cpu_time(r)]
+        for name, records_of_one in records.items()
     }
     shares = _compute_shares(list(experiments_by_id.values()), records)
 
@@ -194,14 +195,14 @@ def list_paced_times(
     """
     if (length := _get_length(experiment)) is None:
         return []
-    alike = [
+    counterparts = [
         e
         for e in tiers
         if e.id == experiment.id and e.corpus == experiment.corpus and _remove_length(e) == _remove_length(experiment)
     ]
     return [
         (record["run"]["wall_seconds"] / units * length * share, record["run"])
-        for other in alike
+        for other in counterparts
         for record in filter(is_cpu_time, read_records(other, root))
         if (units := _count_units(other, record))
     ]

@@ -108,8 +108,8 @@ def read_evaluation(path: Path, expected: Resolved | None = None, replica: int |
     """
     from reprise.records.model import check_evaluation  # it needs pydantic, which training does without
 
-    again = "run `reprise evaluate … --save`"
-    content = read_content(path, "evaluation record", again, f"and {again} again")
+    remedy = "run `reprise evaluate … --save`"
+    content = read_content(path, "evaluation record", remedy, f"and {remedy} again")
     evaluation = decode_content(content, path, RESULT_KEYS, "evaluation record", REMEDY)
     # The digest is computed of any values, so that their kinds are checked before they are compared.
     check_evaluation(evaluation, path)
