@@ -82,7 +82,7 @@ class Plan:
         return cls(project, resolve_tier(project), partitions)
 
     @cached_property
-    def resolve_other_tiers(self) -> str:
+    def other_tiers(self) -> str:
         """A pattern of the tiers whose files this plan does not make."""
         return "|".join(tier for tier in TIERS if tier != self.tier)
 
