@@ -153,9 +153,9 @@ def make_default_path(name: str, jobs: int | None) -> Path:
     from benchmarks.processor import name_processor, read_cpuinfo
     from benchmarks.table import COMMITTED, JOBS
     from reprise.environment import get_instruction_set
-    from reprise.training.devices import processor
+    from reprise.training.devices import read_processor_name
 
-    stem = name_processor(processor(), read_cpuinfo(), get_instruction_set())
+    stem = name_processor(read_processor_name(), read_cpuinfo(), get_instruction_set())
     return (COMMITTED / JOBS if jobs else COMMITTED) / name / f"{stem}.json"
 
 

@@ -103,9 +103,9 @@ WINDOWS = 12
 
 def make_member(stack: Any, model: Any) -> Any:
     """Return a member of a stack that trains as the Engine does."""
-    from reprise.engines.stack import join
+    from reprise.engines.stack import join_stack
 
-    return join(stack, "batched-sgd", model, {"loss_reduction": "sum-steps", "clip_norm": Task.clip_norm})
+    return join_stack(stack, "batched-sgd", model, {"loss_reduction": "sum-steps", "clip_norm": Task.clip_norm})
 
 
 def build_model(task: Task, generator: Any = None) -> Any:

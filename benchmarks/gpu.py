@@ -88,7 +88,7 @@ class Stacked(tasks.Implementation):
     def train(self, first: int, last: int) -> float:
         """All replicas train on the pieces; the summed loss of one."""
         rounds = zip(*(engine.make_calls(first, last) for engine in self.engines), strict=True)
-        return sum(self.stack.answer(requests)[0] for requests in rounds)
+        return sum(self.stack.compute_requests(requests)[0] for requests in rounds)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Those of one replica, in the readable model's shapes."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import tasks
 from benchmarks.goals import Goal
-from reprise.data.corpus import Corpus, Split, offsets_of
+from reprise.data.corpus import Corpus, Split, compute_offsets
 
 BATCH = 64
 """Lines of a batch (document 000, section 4)."""
@@ -177,7 +177,7 @@ def make_lines(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) 
     if workload.length:  # of the lines one behind the other, from the start again where they end
         lines = list(np.resize(np.concatenate(lines), (count, workload.length + 1)))
         origin += ", in pieces of one length"
-    offsets = offsets_of(map(len, lines))
+    offsets = compute_offsets(map(len, lines))
     tokens = np.concatenate(lines).astype(np.int32)
     part = np.repeat([0, 1, 2], [training, count - training - 1, 1]).astype(np.uint8)
     counts = np.bincount(tokens, minlength=V).astype(np.int64)
@@ -228,10 +228,10 @@ class Engine(tasks.Engine):
     def prepare(self) -> None:
         import torch
 
-        from reprise.engines.gso.packing import pack
+        from reprise.engines.gso.packing import pack_lines
 
         self.block, rate = len(self.task), self.task.learning_rate
-        self.batches = pack(self.task.lines, self.task.training, BATCH)
+        self.batches = pack_lines(self.task.lines, self.task.training, BATCH)
         if not self.stacked:
             self.model = self.kernel.model
             parameters = self.model.parameters()

@@ -239,9 +239,9 @@ def collect_machine_facts(core: int | None) -> dict[str, Any]:
     import torch
 
     from reprise.environment import get_instruction_set
-    from reprise.training.loop import run_facts
+    from reprise.training.loop import collect_run_facts
 
-    run = run_facts("", torch.device("cpu"), 0.0, 0)
+    run = collect_run_facts("", torch.device("cpu"), 0.0, 0)
     versions = run["versions"]
     for package in ("jax", "jaxlib"):
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -36,7 +36,7 @@ def _load_library() -> Any:
     from reprise.engines import build
 
     try:
-        return build.functions("core_limits", multiply_adds="flff", flops_a_round="d", read="fpll")
+        return build.load_functions("core_limits", multiply_adds="flff", flops_a_round="d", read="fpll")
     except build.NoCompiler:
         return None
 
@@ -58,14 +58,14 @@ def measure_bandwidths(seconds: float = 0.3, clock: Callable[[], float] = time.p
     library = _load_library()
     if library is None:
         return None
-    from reprise.engines.build import in_huge_pages
+    from reprise.engines.build import allocate_in_huge_pages
 
     caches, measured = read_caches(), {}
     # Half of L2; what L2 cannot and L3 can hold; what no cache can.
     sizes = (caches.l2 // 2, min(4 * caches.l2, caches.l3 // 2), max(4 * caches.l3, 1 << 28))
     for level, size in zip(LEVELS, sizes, strict=True):
         count = size // 4 // CHUNK * CHUNK
-        (numbers,) = in_huge_pages([(count,)])
+        (numbers,) = allocate_in_huge_pages([(count,)])
         numbers.fill_(1.0)
         rate = _measure_rate(lambda rounds, n=numbers, count=count: library.read(n, count, rounds), 1, seconds, clock)
         measured[level] = 4 * count * rate / 1e9

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import tasks
 from benchmarks.goals import Goal
-from reprise.data.corpus import sparse_rows
+from reprise.data.corpus import pack_sparse_rows
 
 WINDOW, SIZE, LAYERS = 8, 256, 2
 """Words of a window, size of embedding and states, LSTM layers (document 004, section 5.3)."""
@@ -99,9 +99,9 @@ _BUNDLES, _TAGS_OF_A_TYPE = 450, 4
 
 def make_member(stack: Any, model: Any) -> Any:
     """Return a member of a stack that trains as the Engine does."""
-    from reprise.engines.stack import join
+    from reprise.engines.stack import join_stack
 
-    return join(stack, "windows", model, {"optimiser": "rmsprop", "rho": Task.rho, "epsilon": Task.epsilon})
+    return join_stack(stack, "windows", model, {"optimiser": "rmsprop", "rho": Task.rho, "epsilon": Task.epsilon})
 
 
 def build_model(task: Task, generator: Any = None) -> Any:
@@ -145,7 +145,7 @@ def _make_text(workload: Workload, corpora: Path) -> tuple[np.ndarray, dict[str,
     random = np.random.default_rng(0)
     tokens = tasks.draw_zipf(V, 200_000, random)
     bundles = random.random((_BUNDLES, K)) < _TAGS_OF_A_TYPE / K
-    indptr, indices = sparse_rows(bundles[random.integers(_BUNDLES, size=V)])
+    indptr, indices = pack_sparse_rows(bundles[random.integers(_BUNDLES, size=V)])
     arrays = {"counts": 1 + np.bincount(tokens, minlength=V), "tag_indptr": indptr, "tag_indices": indices}
     return tokens, arrays, f"{tasks.RANDOM_WORDS} with random tags"
 

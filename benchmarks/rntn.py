@@ -153,9 +153,9 @@ SUBSEQUENCES = 2000
 
 def make_member(stack: Any, model: Any) -> Any:
     """Return a member of a stack that trains as the Engine does."""
-    from reprise.engines.stack import join
+    from reprise.engines.stack import join_stack
 
-    return join(stack, "subsequence-sgd", model, {"loss_reduction": "sum"})
+    return join_stack(stack, "subsequence-sgd", model, {"loss_reduction": "sum"})
 
 
 def build_model(task: Task, generator: Any = None) -> Any:
@@ -175,11 +175,11 @@ def find_text(workload: Workload, count: int, corpora: Path = tasks.CORPORA) -> 
 
     Unless the workload asks for sentences they are ignored, and all subsequences have LENGTH words.
     """
-    from reprise.engines.rntn import cut
+    from reprise.engines.rntn import cut_subsequences
 
     split, end, origin = tasks.make_words(workload.dataset, workload.vocabulary, count * LENGTH, corpora)
     sentences = workload.sentences and end is not None
-    data = cut(split, end if sentences else None, LENGTH, carry=not sentences)
+    data = cut_subsequences(split, end if sentences else None, LENGTH, carry=not sentences)
     return data.slice(0, min(count, len(data)) // BLOCK * BLOCK), origin
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, Corpus, Split, offsets_of
+from reprise.data.corpus import SENTENCE_END, Corpus, Split, compute_offsets
 from reprise.errors import UserError
 
 CORPORA = Path("data/corpora")
@@ -212,7 +212,7 @@ def make_words(dataset: str, vocabulary: int, words: int, corpora: Path = CORPOR
     random = np.random.default_rng(0)
     shape = (SENTENCE_MEAN / SENTENCE_DEVIATION) ** 2
     lengths = random.gamma(shape, SENTENCE_MEAN / shape, 1 + 2 * words // int(SENTENCE_MEAN))
-    offsets = offsets_of(lengths.round().clip(1))
+    offsets = compute_offsets(lengths.round().clip(1))
     tokens = draw_zipf(vocabulary, int(offsets[-1]), random)
     tokens[offsets[1:] - 1] = 0
     return Split(tokens, offsets), 0, RANDOM_WORDS

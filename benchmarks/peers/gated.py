@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from benchmarks.gated import Task
 from benchmarks.tasks import Implementation, convert_to_numpy, make_weight_tensors, make_word_tensors
-from reprise.engines.clipping import clipping_factor
+from reprise.engines.clipping import compute_clipping_factor
 from reprise.engines.gated.reference import share_of_one_word
 
 
@@ -38,7 +38,7 @@ class Library(Implementation):
         loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
         share = share_of_one_word("sum-steps", *x.shape)
         gradients = torch.autograd.grad(loss * share, self.trained)
-        step = self.task.learning_rate * clipping_factor(gradients, self.task.clip_norm, by_rows=True)
+        step = self.task.learning_rate * compute_clipping_factor(gradients, self.task.clip_norm, by_rows=True)
         with torch.no_grad():
             for parameter, gradient in zip(self.trained, gradients, strict=True):
                 parameter.sub_(gradient, alpha=step)

@@ -22,7 +22,7 @@ from reprise.errors import EXIT_USAGE, Interrupted, UserError
 from reprise.estimate.estimates import estimate_memory_limit, estimate_time_limit, estimate_times, summarise_estimates
 from reprise.files import describe_os_error
 from reprise.records.resolved import TIERS, Resolved
-from reprise.training.devices import gpus_wanted, learns, trains_together, visible_gpus
+from reprise.training.devices import count_gpus_needed, count_visible_gpus, has_network, is_single_job
 from reprise.training.locks import lock_clone
 
 _LOG = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Plan:
         project: Project,
         experiments: Iterable[Resolved],
         partitions: Callable[[], Sequence[Limits] | None] = lambda: None,
-        gpus: Callable[[], int] = visible_gpus,
+        gpus: Callable[[], int] = count_visible_gpus,
     ) -> None:
         self.project, self.tier = project, project.config.tier
         self.experiments = {experiment.id: experiment for experiment in experiments}
@@ -103,7 +103,7 @@ class Plan:
             jobs: How many run at once.
 
         Raises:
-            Held: Another run works in the clone.
+            LockHeld: Another run works in the clone.
             UserError: A file is dated in the future, or the file system has no locks.
         """
         lock_clone(Path(".snakemake/reprise.lock"))
@@ -124,7 +124,7 @@ class Plan:
 
     def is_trained_together(self, name: str) -> bool:
         """Return whether all missing replicas of an experiment train in one job."""
-        return trains_together(self.experiments[name], self.count_gpus())
+        return is_single_job(self.experiments[name], self.count_gpus())
 
     def list_inputs(self, name: str, together: bool = False) -> dict[str, list[str]]:
         """Return what a job of an experiment reads: its configuration, its corpus, and what was trained together.
@@ -144,7 +144,7 @@ class Plan:
     def choose_device_option(self, name: str, gpu: int) -> str:
         """Return the option that keeps a job which was given no GPU off one that it sees."""
         experiment = self.experiments[name]
-        return "--device cpu" if not gpu and (experiment.device == "auto" or not learns(experiment)) else ""
+        return "--device cpu" if not gpu and (experiment.device == "auto" or not has_network(experiment)) else ""
 
     def count_gpus(self) -> int:
         """Return how many GPUs a job can have. On a cluster the partitions say so: the head node has none."""
@@ -182,7 +182,7 @@ class Plan:
         missing = sum(not Path(path).exists() for path in experiment.list_record_paths())
         minutes, mem_mb = self._estimate_limits(name)
         room = max(self.project.config.resources.train.mem_mb, mem_mb * missing)
-        return minutes if gpus else minutes * max(1, missing), room, gpus_wanted(experiment, gpus)
+        return minutes if gpus else minutes * max(1, missing), room, count_gpus_needed(experiment, gpus)
 
     @cached_property
     def _estimate_limits(self) -> Callable[[str], tuple[int, int]]:

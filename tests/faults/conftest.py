@@ -10,13 +10,13 @@ from experiment_helpers import DIGITS, SENTENCES, experiment
 from replica import Halt, Replica, end
 
 from reprise.data.synthetic import synthetic
-from reprise.engines.rntn.subsequences import cut
+from reprise.engines.rntn.subsequences import cut_subsequences
 from reprise.training.protocols.rntn import SubsequenceSGD
 
 # Two pieces of work an epoch, 1,500 subsequences and the rest, so that it is also killed inside an epoch. With this
 # seed the second piece begins inside a sentence, so that the state carried there matters.
 TEXT = {"vocabulary_size": 1000, "training_sentences": 2300, "seed": 4}
-PIECE = SubsequenceSGD.at_once
+PIECE = SubsequenceSGD.piece_size
 WORDS = {"hidden_size": 96, "matrices": 2, "weight_std": 0.1, "patience": 20, "max_epochs": 16}
 
 
@@ -34,7 +34,7 @@ def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     text = synthetic.prepare(folder / "raw", TEXT)
     text.save(folder / "text.npz")
-    cuts = cut(text.splits["train"], text.vocabulary.index("</s>"), 20)
+    cuts = cut_subsequences(text.splits["train"], text.vocabulary.index("</s>"), 20)
     assert PIECE < len(cuts) < 2 * PIECE
     assert not cuts.reset[PIECE]
     return folder / "text.npz"

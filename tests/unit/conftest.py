@@ -20,7 +20,7 @@ torch.sparse.check_sparse_tensor_invariants.disable()
 def fresh_build(monkeypatch, tmp_path):
     """A machine on which nothing is compiled yet; what is then, lies in its folder `built`."""
     monkeypatch.setenv("REPRISE_BUILD", str(tmp_path / "built"))
-    caches = build.library, build.functions
+    caches = build.build_library, build.load_functions
     for cache in caches:
         cache.cache_clear()
     yield tmp_path

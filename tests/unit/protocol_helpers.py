@@ -31,7 +31,7 @@ def curves(outcome: Outcome) -> dict[tuple[str, str], dict[float, float]]:
 
 def lines_of(batch: PackedBatch) -> list[list[int]]:
     """The places of each line's targets."""
-    return [batch.padded(batch.places)[:n, i].tolist() for i, n in enumerate(batch.lengths)]
+    return [batch.pad_rows(batch.places)[:n, i].tolist() for i, n in enumerate(batch.lengths)]
 
 
 def checkpoints(folder: Path) -> list[Path]:

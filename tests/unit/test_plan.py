@@ -15,7 +15,7 @@ from reprise.cluster import Limits
 from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.outputs import Outputs
 from reprise.plan import Plan, Request, require_past, stop_on_error
-from reprise.training.locks import Held, lock_clone, replica_lock
+from reprise.training.locks import LockHeld, lock_clone, lock_replica
 
 RNN, COUNT, WORDS = "digits/rnn-t5", "digits/count", "words/s-rnn-4"
 
@@ -91,7 +91,7 @@ def test_outputs_of_a_tier_are_its_data_its_displays_and_the_page(toy):
     [
         (UserError("bad"), EXIT_USAGE),
         (OSError(errno.ENOSPC, "full", "x"), EXIT_USAGE),
-        (Held("busy"), EXIT_INTERRUPTED),
+        (LockHeld("busy"), EXIT_INTERRUPTED),
     ],
 )
 def test_a_run_that_cannot_begin_ends_with_one_line(error, status, caplog):
@@ -121,7 +121,7 @@ def test_a_second_run_of_a_clone_is_refused_until_the_first_ends(tmp_path):
         os.write(write, b"x")
         time.sleep(60)
     os.read(read, 1)
-    with pytest.raises(Held, match=f"process {child} "):
+    with pytest.raises(LockHeld, match=f"process {child} "):
         lock_clone(lock)
     os.kill(child, 9)
     os.waitpid(child, 0)
@@ -135,5 +135,5 @@ def test_a_file_system_without_locks_is_named_with_the_lock_file(monkeypatch, tm
 
     monkeypatch.setattr(fcntl, "flock", flock)
     lock = tmp_path / "0.lock"
-    with pytest.raises(UserError, match=f"^{lock}: this file system has no locks"), replica_lock(lock, "p/e"):
+    with pytest.raises(UserError, match=f"^{lock}: this file system has no locks"), lock_replica(lock, "p/e"):
         pass

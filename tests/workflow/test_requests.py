@@ -13,7 +13,7 @@ from project import PYTHON, Project, script
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.records.record import Outcome, make_record, write_record
-from reprise.training.devices import processor
+from reprise.training.devices import read_processor_name
 
 pytestmark = pytest.mark.pipeline
 
@@ -32,7 +32,12 @@ def known(clone):
     """Two experiments have a record: 100 minutes and 2000 MiB; 300 minutes and no peak of memory."""
     clone.edit("config/papers/digits.yaml", "{name: lstm}\n    tiers: {quick: {replicas: 1}", LSTM_TWICE)
     experiments = {e.id: e for e in resolve_tier(load_project(clone.root, {"tier": "quick"}))}
-    run = {"engine": "fused", "device": f"cpu ({processor()})", "wall_seconds": 6000.0, "peak_memory_mib": 2000.0}
+    run = {
+        "engine": "fused",
+        "device": f"cpu ({read_processor_name()})",
+        "wall_seconds": 6000.0,
+        "peak_memory_mib": 2000.0,
+    }
     rnn, lstm = (experiments[f"digits/{name}-t5"] for name in ("rnn", "lstm"))
     write_record(clone.root / rnn.get_record_path(0), make_record(rnn, 0, Outcome(), 7, None, run))
     run = {"engine": "fused", "device": run["device"], "wall_seconds": 18000.0}

@@ -24,23 +24,23 @@ class Finding:
     unit: str = "relative"
 
     @classmethod
-    def worst(cls, name: str, errors: Iterable[float], unit: str = "relative") -> Finding:
+    def of_largest(cls, name: str, errors: Iterable[float], unit: str = "relative") -> Finding:
         """Of comparisons that are off by these errors."""
         values = [float(error) for error in errors]
         return cls(name, max(values), len(values), unit)
 
 
-def relative(actual: Tensor, expected: Tensor) -> float:
+def compute_relative_error(actual: Tensor, expected: Tensor) -> float:
     """Return the distance of two tensors as a share of the second."""
     return float(((actual - expected).norm() / expected.norm()).detach())
 
 
-def parameters(module: nn.Module) -> int:
+def count_parameters(module: nn.Module) -> int:
     """Count the parameters of a module."""
     return sum(p.numel() for p in module.parameters())
 
 
-def drawn(module: nn.Module, deviation: float, generator: Generator) -> nn.Module:
+def draw_parameters(module: nn.Module, deviation: float, generator: Generator) -> nn.Module:
     """Draw the parameters of a module anew, in float64, from a normal law around 0."""
     module.double()
     for parameter in module.parameters():

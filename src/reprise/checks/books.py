@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import torch
 
-from reprise.checks import Finding, relative
-from reprise.evaluation.sampling import entropy
+from reprise.checks import Finding, compute_relative_error
+from reprise.evaluation.sampling import compute_entropy
 
 TEMPERATURE = 0.8
 _CASES, _SYMBOLS = 1000, 72
@@ -16,8 +16,8 @@ def temperature_raises_entropy() -> Iterator[Finding]:
 
     The error is the largest fall of the entropy, H(l) - H(l / 0.8), over random logits; 0 if it never falls.
     """
-    logits = _logits()
-    fall = (entropy(logits) - entropy(logits / TEMPERATURE)).clamp_(min=0)
+    logits = _draw_logits()
+    fall = (compute_entropy(logits) - compute_entropy(logits / TEMPERATURE)).clamp_(min=0)
     yield Finding("H(l / 0.8) >= H(l)", fall.max().item(), _CASES, unit="nats")
 
 
@@ -26,21 +26,21 @@ def temperature_lowers_entropy() -> Iterator[Finding]:
 
     The slope against automatic differentiation, and the largest rise of the entropy, H(l / 0.8) - H(l).
     """
-    logits = _logits()
+    logits = _draw_logits()
     b = torch.full((_CASES,), 1 / TEMPERATURE, dtype=torch.float64, requires_grad=True)
     scaled = b[:, None] * logits
-    (slope,) = torch.autograd.grad(entropy(scaled).sum(), b)
+    (slope,) = torch.autograd.grad(compute_entropy(scaled).sum(), b)
     with torch.no_grad():
         p = torch.softmax(scaled, 1)
         mean = (p * logits).sum(1, keepdim=True)
         expected = -b * (p * (logits - mean) ** 2).sum(1)
-        error = relative(slope, expected)
-        rise = (entropy(scaled) - entropy(logits)).clamp_(min=0).max().item()
+        error = compute_relative_error(slope, expected)
+        rise = (compute_entropy(scaled) - compute_entropy(logits)).clamp_(min=0).max().item()
     yield Finding("dH(b l)/db = - b Var(l)", error, _CASES)
     yield Finding("H(l / 0.8) <= H(l)", rise, _CASES, unit="nats")
 
 
-def _logits() -> torch.Tensor:
+def _draw_logits() -> torch.Tensor:
     """Logits of as many symbols as the English book has, from flat to steep, float64."""
     generator = torch.Generator().manual_seed(3)
     logits = torch.randn(_CASES, _SYMBOLS, generator=generator, dtype=torch.float64)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding, drawn, parameters, relative
+from reprise.checks import Finding, compute_relative_error, count_parameters, draw_parameters
 from reprise.models import sizes
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, Recurrence
 from reprise.models.gso_start import initial_model
@@ -25,11 +25,11 @@ def mrnn_is_the_case_without_e() -> Iterator[Finding]:
 
     def general(mrnn: MultiplicativeRNN, recurrent_term: bool) -> GSO:
         model = GSO(_SYMBOLS, _HIDDEN, _RANK, True, recurrent_term, mrnn.activation).double()
-        return _with(model, A=mrnn.Z, B=mrnn.V, C=mrnn.W, D=mrnn.U, f=mrnn.b)  # E, if there, stays 0
+        return _replace_parameters(model, A=mrnn.Z, B=mrnn.V, C=mrnn.W, D=mrnn.U, f=mrnn.b)  # E, if there, stays 0
 
     for name, recurrent_term in (("E left out", False), ("E = 0", True)):
         case = partial(general, recurrent_term=recurrent_term)
-        yield _is_a_case(name, case, lambda phi: MultiplicativeRNN(_SYMBOLS, _HIDDEN, _RANK, phi), seed=1)
+        yield _compare_with_general(name, case, lambda phi: MultiplicativeRNN(_SYMBOLS, _HIDDEN, _RANK, phi), seed=1)
 
 
 def integration_is_the_constrained_case() -> Iterator[Finding]:
@@ -41,10 +41,10 @@ def integration_is_the_constrained_case() -> Iterator[Finding]:
     def general(mi: MultiplicativeIntegration) -> GSO:
         model = GSO(_SYMBOLS, _HIDDEN, _HIDDEN, True, True, mi.activation).double()
         A, D, E = torch.diag(mi.alpha), torch.diag(mi.beta_1) @ mi.U, torch.diag(mi.beta_2) @ mi.W  # (10) to (12)
-        return _with(model, A=A, B=mi.U, C=mi.W, D=D, E=E, f=mi.b)
+        return _replace_parameters(model, A=A, B=mi.U, C=mi.W, D=D, E=E, f=mi.b)
 
     build = partial(MultiplicativeIntegration, _SYMBOLS, _HIDDEN, form="general")
-    yield _is_a_case("(8) as a case of (9)", general, lambda phi: build(activation=phi), seed=2)
+    yield _compare_with_general("(8) as a case of (9)", general, lambda phi: build(activation=phi), seed=2)
 
 
 def full_tensor_by_sufficient_rank() -> Iterator[Finding]:
@@ -58,36 +58,40 @@ def full_tensor_by_sufficient_rank() -> Iterator[Finding]:
         model = GSO(_SYMBOLS, _HIDDEN, pairs, False, False, full.activation).double()
         B = torch.eye(_SYMBOLS).repeat(_HIDDEN, 1)  # (hV, V): row (j, k) takes x_k
         C = torch.eye(_HIDDEN).repeat_interleave(_SYMBOLS, 0)  # (hV, h): row (j, k) takes h_j
-        return _with(model, A=full.A.reshape(_HIDDEN, pairs), B=B, C=C, f=full.b)
+        return _replace_parameters(model, A=full.A.reshape(_HIDDEN, pairs), B=B, C=C, f=full.b)
 
-    yield _is_a_case("(5) as a case of (9)", general, partial(FullTensor, _SYMBOLS, _HIDDEN), seed=3)
+    yield _compare_with_general("(5) as a case of (9)", general, partial(FullTensor, _SYMBOLS, _HIDDEN), seed=3)
 
 
-def _is_a_case(name: str, general: Callable[..., GSO], build: Callable[[str], Recurrence], seed: int) -> Finding:
+def _compare_with_general(
+    name: str, general: Callable[..., GSO], build: Callable[[str], Recurrence], seed: int
+) -> Finding:
     """All states of random models, from h_0 = 0, against those of what `general` makes of each."""
     with torch.no_grad():
-        models = _random_models(build, seed)
-        return Finding.worst(name, (relative(general(model).states(x), model.states(x)) for model, x in models))
+        models = _draw_models(build, seed)
+        return Finding.of_largest(
+            name, (compute_relative_error(general(model).states(x), model.states(x)) for model, x in models)
+        )
 
 
 def first_order_jacobian_printed() -> Iterator[Finding]:
     """Equation 4 as printed: dh_t / dh_{t-n+1} is the product over i = t-n .. t of diag(phi'_i) W, n + 1 factors."""
-    yield _first_order("i = t-n .. t", lambda t, n: range(t - n, t + 1))
+    yield _check_first_order("i = t-n .. t", lambda t, n: range(t - n, t + 1))
 
 
 def first_order_jacobian_corrected() -> Iterator[Finding]:
     """Equation 4 with the n - 1 factors that lie between the two states, the latest on the left: i = t .. t-n+2."""
-    yield _first_order("i = t .. t-n+2", lambda t, n: range(t, t - n + 1, -1))
+    yield _check_first_order("i = t .. t-n+2", lambda t, n: range(t, t - n + 1, -1))
 
 
 def second_order_jacobian_printed() -> Iterator[Finding]:
     """Equation 13 as printed: dh_t / dh_{t-n} = prod over i = t-n+1 .. t of diag(phi'_i)(E + A diag(B x_i) C)."""
-    return _second_order("i = t-n+1 .. t", lambda t, n: range(t - n + 1, t + 1))
+    return _check_second_order("i = t-n+1 .. t", lambda t, n: range(t - n + 1, t + 1))
 
 
 def second_order_jacobian_corrected() -> Iterator[Finding]:
     """Equation 13 with the latest factor on the left: i = t .. t-n+1."""
-    return _second_order("i = t .. t-n+1", lambda t, n: range(t, t - n, -1))
+    return _check_second_order("i = t .. t-n+1", lambda t, n: range(t, t - n, -1))
 
 
 @torch.no_grad()
@@ -103,16 +107,18 @@ def first_order_term_keeps_the_gradient() -> Iterator[Finding]:
         for _ in range(5):
             model = initial_model("gso", options | {"activation": activation}, _LETTERS, generator).double()
             x = torch.randint(_LETTERS, (2 * _LONG, 1), generator=generator)
-            kept = _jacobian_norm(model, x)
-            shares.append(_jacobian_norm(_with(model, E=torch.zeros_like(model.E)), x) / kept)
-        yield Finding.worst(f"norm without E over norm with E, {activation}", shares, "1")
+            kept = _compute_jacobian_norm(model, x)
+            shares.append(_compute_jacobian_norm(_replace_parameters(model, E=torch.zeros_like(model.E)), x) / kept)
+        yield Finding.of_largest(f"norm without E over norm with E, {activation}", shares, "1")
 
 
-def _jacobian_norm(model: GSO, x: Tensor) -> float:
+def _compute_jacobian_norm(model: GSO, x: Tensor) -> float:
     """Return the spectral norm of (13) over the last 50 of the symbols x (T, 1)."""
     h = model.states(x)[:, 0]
     slopes = 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
-    factors = [torch.diag(slopes[i]) @ _factor(model, x[i, 0]) for i in range(len(x) - 1, len(x) - 1 - _LONG, -1)]
+    factors = [
+        torch.diag(slopes[i]) @ _compute_factor(model, x[i, 0]) for i in range(len(x) - 1, len(x) - 1 - _LONG, -1)
+    ]
     return float(torch.linalg.matrix_norm(reduce(torch.matmul, factors), 2))
 
 
@@ -121,14 +127,16 @@ def sizes_of_the_budget() -> Iterator[Finding]:
 
     "a larger one": how many models with one more hidden unit would still be within the budget.
     """
-    models = list(_sized_models())
+    models = list(_find_sizes())
     larger = sum(count <= sizes.BUDGET for _, _, count in models)
-    yield Finding.worst("module against formula", (abs(count - formula) for count, formula, _ in models), "parameters")
-    yield Finding.worst("over the budget", (max(0, count - sizes.BUDGET) for count, _, _ in models), "parameters")
+    yield Finding.of_largest(
+        "module against formula", (abs(count - formula) for count, formula, _ in models), "parameters"
+    )
+    yield Finding.of_largest("over the budget", (max(0, count - sizes.BUDGET) for count, _, _ in models), "parameters")
     yield Finding("a larger one within the budget", float(larger), len(models), "models")
 
 
-def _sized_models() -> Iterator[tuple[int, int, int]]:
+def _find_sizes() -> Iterator[tuple[int, int, int]]:
     """Parameters counted on the module, those by the formula, and by the formula with one more hidden unit."""
     table = [("1", 27, D, E) for D in (True, False) for E in (True, False)]
     figure = [(ratio, symbols, False, False) for symbols in (27, 703) for ratio in sizes.RATIOS]
@@ -136,42 +144,44 @@ def _sized_models() -> Iterator[tuple[int, int, int]]:
         h, m = sizes.gso_sizes(ratio, *rest)
         more = h + 1, sizes.second_order_size(h + 1, Fraction(ratio))
         yield (
-            _count(GSO, rest[0], h, m, *rest[1:], "tanh"),
+            _count_parameters(GSO, rest[0], h, m, *rest[1:], "tanh"),
             *(sizes.gso_parameters(*hm, *rest) for hm in ((h, m), more)),
         )
     h = sizes.largest(lambda h: sizes.first_order_parameters(h, 27))
-    yield _count(FirstOrder, 27, h, "tanh"), *(sizes.first_order_parameters(n, 27) for n in (h, h + 1))
+    yield _count_parameters(FirstOrder, 27, h, "tanh"), *(sizes.first_order_parameters(n, 27) for n in (h, h + 1))
     form = "general"
     h = sizes.largest(lambda h: sizes.integration_parameters(h, 27, form))
-    counted = _count(MultiplicativeIntegration, 27, h, "tanh", form)
+    counted = _count_parameters(MultiplicativeIntegration, 27, h, "tanh", form)
     yield counted, *(sizes.integration_parameters(n, 27, form) for n in (h, h + 1))
 
 
-def _count(model: type[Recurrence], *arguments: Any) -> int:
+def _count_parameters(model: type[Recurrence], *arguments: Any) -> int:
     with torch.device("meta"):
-        return parameters(model(*arguments))
+        return count_parameters(model(*arguments))
 
 
-def _first_order(name: str, indices: Callable[[int, int], range]) -> Finding:
-    models = _random_models(partial(FirstOrder, _SYMBOLS, _HIDDEN), seed=4)
+def _check_first_order(name: str, indices: Callable[[int, int], range]) -> Finding:
+    models = _draw_models(partial(FirstOrder, _SYMBOLS, _HIDDEN), seed=4)
     pairs = [(n, indices(_STEPS, n)) for n in (2, 4, 6)]
-    errors = [_product_error(model, x, n - 1, i, lambda model, x: model.W) for model, x in models for n, i in pairs]
-    return Finding.worst(name, errors)
+    errors = [
+        _compute_product_error(model, x, n - 1, i, lambda model, x: model.W) for model, x in models for n, i in pairs
+    ]
+    return Finding.of_largest(name, errors)
 
 
-def _second_order(name: str, indices: Callable[[int, int], range]) -> Iterator[Finding]:
+def _check_second_order(name: str, indices: Callable[[int, int], range]) -> Iterator[Finding]:
     for n in (1, 2, 4, 6):
-        models = _random_models(partial(GSO, _SYMBOLS, _HIDDEN, _RANK, True, True), seed=5)
-        errors = [_product_error(model, x, n, indices(_STEPS, n), _factor) for model, x in models]
-        yield Finding.worst(f"{name}, n = {n}", errors)
+        models = _draw_models(partial(GSO, _SYMBOLS, _HIDDEN, _RANK, True, True), seed=5)
+        errors = [_compute_product_error(model, x, n, indices(_STEPS, n), _compute_factor) for model, x in models]
+        yield Finding.of_largest(f"{name}, n = {n}", errors)
 
 
-def _factor(model: GSO, x: Tensor) -> Tensor:
+def _compute_factor(model: GSO, x: Tensor) -> Tensor:
     """E + A diag(B x) C of (13) for one symbol: (h, h)."""
     return model.E + model.A @ torch.diag(model.B[:, x]) @ model.C
 
 
-def _product_error(
+def _compute_product_error(
     model: Recurrence, x: Tensor, back: int, indices: range, factor: Callable[[Recurrence, Tensor], Tensor]
 ) -> float:
     """dh_T / dh_{T-back} by autograd, against the product of diag(phi'_i) factor(x_i) over `indices`, left to right.
@@ -193,19 +203,19 @@ def _product_error(
     with torch.no_grad():
         slopes = 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
         factors = [torch.diag(slopes[i - 1]) @ factor(model, symbols[i - 1]) for i in indices]
-        return relative(reduce(torch.matmul, factors), jacobian)
+        return compute_relative_error(reduce(torch.matmul, factors), jacobian)
 
 
-def _random_models(build: Callable[[str], Recurrence], seed: int) -> Iterator[tuple[Recurrence, Tensor]]:
+def _draw_models(build: Callable[[str], Recurrence], seed: int) -> Iterator[tuple[Recurrence, Tensor]]:
     """Random models in float64, of either activation in turn, and symbols (T, B) for each."""
     generator = torch.Generator().manual_seed(seed)
     for case in range(_CASES):
-        model = drawn(build(_ACTIVATIONS[case % 2]), 0.4, generator)
+        model = draw_parameters(build(_ACTIVATIONS[case % 2]), 0.4, generator)
         yield model, torch.randint(_SYMBOLS, (_STEPS, _LINES), generator=generator)
 
 
 @torch.no_grad()
-def _with(model: GSO, **values: Tensor) -> GSO:
+def _replace_parameters(model: GSO, **values: Tensor) -> GSO:
     for name, value in values.items():
         model.get_parameter(name).copy_(value)
     return model

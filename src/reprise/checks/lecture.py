@@ -26,56 +26,56 @@ def bigram_mass_printed() -> Iterator[Finding]:
 
     The last word of the text is counted below the line once more than above it.
     """
-    text = _text()
+    text = _make_text()
     followed, words = Counter(text[:-1]), Counter(text)  # sum over w2 of count(w1, w2), and count(w1)
     off = {w1: abs(1 - followed[w1] / count) for w1, count in words.items()}
     yield Finding("the text's last word", off.pop(text[-1]), 1, "1")
-    yield Finding.worst("every other word", off.values(), "1")
+    yield Finding.of_largest("every other word", off.values(), "1")
 
 
 def bigram_mass_corrected() -> Iterator[Finding]:
     """Check the same with the context counted by what follows it."""
-    counts = NGramCounts(_positions(1), _V)
+    counts = NGramCounts(_make_positions(1), _V)
     table = counts.table(2)
     sums = table.sum_by_context(table.counts / table.totals[table.contexts])
-    yield Finding.worst("every word", np.abs(1 - sums), "1")
+    yield Finding.of_largest("every word", np.abs(1 - sums), "1")
 
 
 def window_printed() -> Iterator[Finding]:
     """Equation 1's window of n previous words, called an n-gram model: against relative frequencies of n-grams."""
-    return _windows("n-gram", longer=0)
+    return _check_windows("n-gram", longer=0)
 
 
 def window_corrected() -> Iterator[Finding]:
     """Compare a window of n words with relative frequencies of (n + 1)-grams; equation 2 is the case n = 1."""
-    return _windows("(n + 1)-gram", longer=1)
+    return _check_windows("(n + 1)-gram", longer=1)
 
 
-def _windows(name: str, longer: int) -> Iterator[Finding]:
-    text = _text()
+def _check_windows(name: str, longer: int) -> Iterator[Finding]:
+    text = _make_text()
     for n in (1, 2, 3):
         windows = [tuple(text[i - n : i + 1]) for i in range(n, len(text))]
         counts = Counter(windows) + Counter(window[:-1] for window in windows)
         p = np.array([counts[window] / counts[window[:-1]] for window in windows])
         # The first words are left out on either side: their windows lie outside the text.
-        positions = _positions(3)
+        positions = _make_positions(3)
         inside = Positions(positions.words[n:], positions.before[:, n:])
         estimated = Relative(_V, 4).estimate(NGramCounts(inside, _V), HeldOut(inside), n + longer)
-        yield Finding.worst(f"window of {n} against the {name}", np.abs(estimated - p), "1")
+        yield Finding.of_largest(f"window of {n} against the {name}", np.abs(estimated - p), "1")
 
 
 def perplexity_printed() -> Iterator[Finding]:
     """Equations 7 to 9: 2^J with the natural logarithm, against the inverse geometric mean of the probabilities."""
-    yield _perplexity("2^J, J in nats", lambda nats: 2.0**nats)
+    yield _check_perplexity("2^J, J in nats", lambda nats: 2.0**nats)
 
 
 def perplexity_corrected() -> Iterator[Finding]:
     """e^J with J in nats, and 2^J with J in bits."""
-    yield _perplexity("e^J, J in nats", perplexity)
-    yield _perplexity("2^J, J in bits", lambda nats: 2.0 ** bits(nats))
+    yield _check_perplexity("e^J, J in nats", perplexity)
+    yield _check_perplexity("2^J, J in bits", lambda nats: 2.0 ** bits(nats))
 
 
-def _perplexity(name: str, of: Callable[[float], float]) -> Finding:
+def _check_perplexity(name: str, of: Callable[[float], float]) -> Finding:
     errors, generator = [], np.random.default_rng(2)
     for _ in range(_CASES):
         p = generator.dirichlet(np.ones(50), size=100)
@@ -83,7 +83,7 @@ def _perplexity(name: str, of: Callable[[float], float]) -> Finding:
         J = float(-np.log(p[np.arange(100), y]).mean())  # (7), (8): y_t is one-hot
         expected = 1 / np.prod(p[np.arange(100), y] ** 0.01)
         errors.append(abs(of(J) / expected - 1))
-    return Finding.worst(name, errors)
+    return Finding.of_largest(name, errors)
 
 
 def norm_clipping() -> Iterator[Finding]:
@@ -102,16 +102,16 @@ def norm_clipping() -> Iterator[Finding]:
         errors.append((above, turned, (g - clipped).abs().max().item() if g.norm() < threshold else 0.0))
     names = "norm above the threshold", "1 - cosine of the angle", "change below the threshold"
     for name, of in zip(names, zip(*errors, strict=True), strict=True):
-        yield Finding.worst(name, of, "1")
+        yield Finding.of_largest(name, of, "1")
 
 
-def _text() -> list[int]:
+def _make_text() -> list[int]:
     """Return a text whose last word also stands elsewhere in it."""
     text = np.random.default_rng(3).integers(1, 6, 400).tolist()
     return [*text, text[0]]
 
 
-def _positions(contexts: int) -> Positions:
-    text = _text()
+def _make_positions(contexts: int) -> Positions:
+    text = _make_text()
     split = Split(np.array(text, np.int32), np.array([0, len(text)], np.int64))
     return Positions.of(split, contexts, _END, "text")

@@ -6,7 +6,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding, relative
+from reprise.checks import Finding, compute_relative_error
 from reprise.models.recurrent import SLOPES
 
 _CASES, _HIDDEN, _STEPS = 20, 8, 9
@@ -19,7 +19,7 @@ def notes_jacobian_printed() -> Iterator[Finding]:
     The equation prints f'(j_{j-1}), with the index of the product for a vector; equation 15 has h_{j-1}.
     """
     for name in _ACTIVATIONS:
-        yield _product_error(
+        yield _compute_product_error(
             name, lambda W, a, slopes, h: [W.T @ torch.diag(slopes(h[j - 1])) for j in range(1, len(h))]
         )
 
@@ -30,19 +30,19 @@ def notes_jacobian_corrected() -> Iterator[Finding]:
     And the form that equation 12 belongs to, h_j = W f(h_{j-1}) + W_x x_j, whose factors are W diag[f'(h_{j-1})].
     """
 
-    def latest_first(W: Tensor, a: list[Tensor], slopes: Callable, h: list[Tensor]) -> list[Tensor]:
+    def list_factors(W: Tensor, a: list[Tensor], slopes: Callable, h: list[Tensor]) -> list[Tensor]:
         return [torch.diag(slopes(a[j])) @ W for j in range(len(h) - 1, 0, -1)]
 
-    def other(W: Tensor, a: list[Tensor], slopes: Callable, h: list[Tensor]) -> list[Tensor]:
+    def list_inner_factors(W: Tensor, a: list[Tensor], slopes: Callable, h: list[Tensor]) -> list[Tensor]:
         return [W @ torch.diag(slopes(h[j - 1])) for j in range(len(h) - 1, 0, -1)]
 
     for name in _ACTIVATIONS:
-        yield _product_error(name, latest_first)
+        yield _compute_product_error(name, list_factors)
     for name in _ACTIVATIONS:
-        yield _product_error(f"h = W f(h) + W_x x, {name}", other, inside=True)
+        yield _compute_product_error(f"h = W f(h) + W_x x, {name}", list_inner_factors, inside=True)
 
 
-def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool = False) -> Finding:
+def _compute_product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool = False) -> Finding:
     """Return the largest relative distance of the factors' product from the Jacobian by autograd.
 
     `factors` takes W, the arguments a_j and the states h_j of all steps and a function for the slopes of f. With
@@ -59,14 +59,14 @@ def _product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool
         return arguments, states
 
     start = 0.1 * torch.ones(_HIDDEN, dtype=torch.float64)
-    for W, Wx in _random_steps(seed=4):
-        jacobian = _jacobian(lambda h, *steps: run(h, *steps)[1][-1], start, W, Wx)
+    for W, Wx in _draw_steps(seed=4):
+        jacobian = _compute_jacobian(lambda h, *steps: run(h, *steps)[1][-1], start, W, Wx)
         a, h = run(start, W, Wx)
-        errors.append(relative(reduce(torch.matmul, factors(W, a, slopes, h)), jacobian))
-    return Finding.worst(name, errors)
+        errors.append(compute_relative_error(reduce(torch.matmul, factors(W, a, slopes, h)), jacobian))
+    return Finding.of_largest(name, errors)
 
 
-def _jacobian(last: Callable[..., Tensor], h: Tensor, *given: Tensor) -> Tensor:
+def _compute_jacobian(last: Callable[..., Tensor], h: Tensor, *given: Tensor) -> Tensor:
     """Return d last(h, *given) / dh."""
     return torch.autograd.functional.jacobian(lambda h: last(h, *given), h)
 
@@ -87,12 +87,12 @@ def jacobian_bound() -> Iterator[Finding]:
             return reduce(lambda state, step: f(W @ state + step), Wx, h)
 
         above, start = [], torch.zeros(_HIDDEN, dtype=torch.float64)
-        for W, Wx in _random_steps(seed=5):
+        for W, Wx in _draw_steps(seed=5):
             beta_W = torch.linalg.matrix_norm(W, 2)
             for steps in range(1, _STEPS + 1):
-                norm = torch.linalg.matrix_norm(_jacobian(last, start, W, Wx[:steps]), 2)
+                norm = torch.linalg.matrix_norm(_compute_jacobian(last, start, W, Wx[:steps]), 2)
                 above.append(max(0.0, (norm / (beta_W * beta_h) ** steps).item() - 1))
-        yield Finding.worst(name, above)
+        yield Finding.of_largest(name, above)
 
 
 def sigmoid_slope() -> Iterator[Finding]:
@@ -105,7 +105,7 @@ def sigmoid_slope() -> Iterator[Finding]:
     yield Finding("at 0 against 1/4", abs(slope[len(a) // 2].item() - 0.25), 1, unit="1")
 
 
-def _random_steps(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+def _draw_steps(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Matrices W of norms below and above one, and W_x x_j of every step, (_STEPS, _HIDDEN), float64."""
     generator = torch.Generator().manual_seed(seed)
     for case in range(_CASES):

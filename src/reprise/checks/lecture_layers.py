@@ -6,7 +6,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding, relative
+from reprise.checks import Finding, compute_relative_error
 from reprise.models.bidirectional import DeepBidirectional, initialise
 
 _V, _d, _H, _T = 9, 5, 6, 7
@@ -14,30 +14,30 @@ _V, _d, _H, _T = 9, 5, 6, 7
 
 def lower_layer_own() -> Iterator[Finding]:
     """Equations 20 and 21 with h_t^(i-1) of the layer's own direction, against what the text and Figure 9 say."""
-    return _neighbours("own")
+    return _check_neighbours("own")
 
 
 def lower_layer_both() -> Iterator[Finding]:
     """Check the same with h_t^(i-1) = [h->_t; h<-_t], as equation 22 reads the highest layer."""
-    return _neighbours("both")
+    return _check_neighbours("both")
 
 
-def _neighbours(lower_layer: str) -> Iterator[Finding]:
+def _check_neighbours(lower_layer: str) -> Iterator[Finding]:
     """Check that a neuron above the first layer has an input from each direction: every word is behind its state.
 
     The error is the share of the words that a state does not depend on, of those that it would learn of through the
     other direction alone: for "->" the words after it, for "<-" those before it.
     """
     for layers in (2, 3):
-        model = _model(layers=layers, lower_layer=lower_layer)
-        later, earlier = _dependence(model, slice(None, _H)), _dependence(model, slice(_H, None)).T
+        model = _make_model(layers=layers, lower_layer=lower_layer)
+        later, earlier = _compute_dependence(model, slice(None, _H)), _compute_dependence(model, slice(_H, None)).T
         for name, depends in (("->", later), ("<-", earlier)):
             reached = depends[torch.triu(torch.ones(_T, _T, dtype=torch.bool), 1)]
             missing = 1 - reached.double().mean().item()
             yield Finding(f"{name}, layer {layers}: words not reached", missing, len(reached), "share")
 
 
-def _dependence(model: DeepBidirectional, units: slice) -> Tensor:
+def _compute_dependence(model: DeepBidirectional, units: slice) -> Tensor:
     """Whether these units' state at t (row) depends on word s (column), (T, T) bool."""
     words, present = torch.arange(_T)[:, None], torch.ones(_T, 1, dtype=torch.bool)  # every word once
     rows = []
@@ -50,18 +50,18 @@ def _dependence(model: DeepBidirectional, units: slice) -> Tensor:
 def matrix_by_layers() -> Iterator[Finding]:
     """Section 2.2 as printed: "for a RNN with 1000 recurrent layers the matrix would be 1000 x 1000"."""
     for L in (1, 2, 3):
-        yield _rows_against(f"L = {L}, H = {_H}", L, _model(layers=L, lower_layer="both"))
+        yield _compare_rows(f"L = {L}, H = {_H}", L, _make_model(layers=L, lower_layer="both"))
 
 
 def matrix_by_units() -> Iterator[Finding]:
     """Check the same with units in the place of layers, whatever the size of the vocabulary that the corpus has."""
     for H, V in product((1, 10, 1000), (9, 90)):
-        yield _rows_against(f"H = {H}, {V} words", H, _model(hidden_size=H, vocabulary=V))
+        yield _compare_rows(f"H = {H}, {V} words", H, _make_model(hidden_size=H, vocabulary=V))
 
 
-def _rows_against(name: str, expected: int, model: DeepBidirectional) -> Finding:
+def _compare_rows(name: str, expected: int, model: DeepBidirectional) -> Finding:
     sizes = [size for reading in (*model.right, *model.left) for size in reading.V.shape]
-    return Finding.worst(name, (abs(size - expected) for size in sizes), "rows")
+    return Finding.of_largest(name, (abs(size - expected) for size in sizes), "rows")
 
 
 def decoder_inputs() -> Iterator[Finding]:
@@ -69,11 +69,11 @@ def decoder_inputs() -> Iterator[Finding]:
 
     A matrix each, their products added, or one matrix over all three inputs, one after the other.
     """
-    added, joined = (torch.cat(list(column)) for column in zip(*_readings(), strict=True))
-    yield Finding("three matrices against one", relative(added, joined), added.numel())
+    added, joined = (torch.cat(list(column)) for column in zip(*_draw_readings(), strict=True))
+    yield Finding("three matrices against one", compute_relative_error(added, joined), added.numel())
 
 
-def _readings() -> Iterator[tuple[Tensor, Tensor]]:
+def _draw_readings() -> Iterator[tuple[Tensor, Tensor]]:
     generator = torch.Generator().manual_seed(13)
     for c, y in ((_H, 4), (2 * _H, 11)):
         h = [torch.randn(size, generator=generator, dtype=torch.float64) for size in (_H, c, y)]
@@ -81,7 +81,7 @@ def _readings() -> Iterator[tuple[Tensor, Tensor]]:
         yield sum(W_part @ part for W_part, part in zip(W, h, strict=True)), torch.cat(W, 1) @ torch.cat(h)
 
 
-def _model(**options: int | str) -> DeepBidirectional:
+def _make_model(**options: int | str) -> DeepBidirectional:
     given = {"vocabulary": _V, "embedding_size": _d, "hidden_size": _H, "layers": 1}
     model = DeepBidirectional(**(given | {"directions": "both", "lower_layer": "both", "activation": "tanh"} | options))
     initialise(model, torch.Generator().manual_seed(12))

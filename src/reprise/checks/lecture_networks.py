@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
-from reprise.checks import Finding, parameters
+from reprise.checks import Finding, count_parameters
 from reprise.models.recurrent import GRU, LSTM, RNN, Recurrent
 
 _LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}
@@ -22,9 +22,9 @@ def gate_limits() -> Iterator[Finding]:
     memory is h_t; r = 0 and z = 0 forget everything.
     """
     model = GRU(_V, _H, **_LAWS)
-    model.initialise(_generator(8))
-    h, other = torch.tanh(torch.randn(2, _B, _H, generator=_generator(10), dtype=torch.float64))
-    model, x = model.double(), torch.randn(_H, _B, generator=_generator(9), dtype=torch.float64).T
+    model.initialise(_make_generator(8))
+    h, other = torch.tanh(torch.randn(2, _B, _H, generator=_make_generator(10), dtype=torch.float64))
+    model, x = model.double(), torch.randn(_H, _B, generator=_make_generator(9), dtype=torch.float64).T
     free = torch.zeros(_B, _H, dtype=torch.float64)
 
     def step(h: Tensor, z: float | None, r: float | None) -> Tensor:
@@ -40,7 +40,7 @@ def gate_limits() -> Iterator[Finding]:
         "z = 0: h_t against the new memory": (step(h, 0, None), memory),
     }
     for name, (actual, known) in cases.items():
-        yield Finding.worst(name, (actual - known).detach().abs().flatten(), "1")
+        yield Finding.of_largest(name, (actual - known).detach().abs().flatten(), "1")
 
 
 def parameters_over_length() -> Iterator[Finding]:
@@ -48,14 +48,14 @@ def parameters_over_length() -> Iterator[Finding]:
 
     Counted are the parameters that the loss of a text of T words leads back to, against those of a text of two.
     """
-    for name, model in _networks().items():
-        counts = [sum(p.numel() for p in _reached(model(_words(T)).sum())) for T in (2, 10, 100)]
-        yield Finding.worst(name, (abs(count - counts[0]) for count in counts), "parameters")
+    for name, model in _make_networks().items():
+        counts = [sum(p.numel() for p in _find_reached_parameters(model(_draw_words(T)).sum())) for T in (2, 10, 100)]
+        yield Finding.of_largest(name, (abs(count - counts[0]) for count in counts), "parameters")
 
 
 def memory_over_length() -> Iterator[Finding]:
     """Section 2.2: the memory that a layer takes is proportional to the number of words that it is unrolled over."""
-    return _memory("a word", lambda T: [_words(T)])
+    return _measure_memory("a word", lambda T: [_draw_words(T)])
 
 
 def memory_over_corpus() -> Iterator[Finding]:
@@ -63,55 +63,57 @@ def memory_over_corpus() -> Iterator[Finding]:
 
     A sentence has a copy of its words, without which the whole corpus would count as waiting.
     """
-    return _memory("a word of the corpus", lambda T: (words.clone() for words in _words(T).split(_SENTENCE)))
+    return _measure_memory(
+        "a word of the corpus", lambda T: (words.clone() for words in _draw_words(T).split(_SENTENCE))
+    )
 
 
-def _memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> Iterator[Finding]:
+def _measure_memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> Iterator[Finding]:
     """Count the bytes that wait for the backward pass, a word, over T = 50, 100, 200, 400 words in `texts`.
 
     The error is by how much the most exceeds the least.
     """
-    for name, model in _networks().items():
-        per_word = [_waiting(model, texts(T)) / T for T in (50, 100, 200, 400)]
+    for name, model in _make_networks().items():
+        per_word = [_measure_waiting_bytes(model, texts(T)) / T for T in (50, 100, 200, 400)]
         yield Finding(f"{name}: bytes {unit}", max(per_word) / min(per_word) - 1, len(per_word))
 
 
 def bidirectional_parameters() -> Iterator[Finding]:
     """Section 2.5: two directions take twice the weights and biases of one; the output layer's bias stays one."""
     for hidden in (10, 100):
-        yield _doubled(f"recurrent layer, H = {hidden}", hidden)
+        yield _compare_doubled(f"recurrent layer, H = {hidden}", hidden)
 
 
 def bidirectional_parameters_and_output() -> Iterator[Finding]:
     """Check the same with U and c of equation 19, of so many classes: c is shared by both directions."""
     for classes in (17, 10_000):
-        yield _doubled(f"with the output layer, {classes:,} classes", 100, classes)
+        yield _compare_doubled(f"with the output layer, {classes:,} classes", 100, classes)
 
 
-def _doubled(name: str, hidden: int, classes: int = 0) -> Finding:
+def _compare_doubled(name: str, hidden: int, classes: int = 0) -> Finding:
     one, two = (
-        parameters(nn.RNN(50, hidden, bidirectional=both)) + (hidden * (1 + both) + 1) * classes
+        count_parameters(nn.RNN(50, hidden, bidirectional=both)) + (hidden * (1 + both) + 1) * classes
         for both in (False, True)
     )
     return Finding(name, abs(two / one / 2 - 1), 1)
 
 
-def _networks() -> dict[str, Recurrent]:
+def _make_networks() -> dict[str, Recurrent]:
     models = {"RNN": RNN(_V, _H, "tanh", **_LAWS), "GRU": GRU(_V, _H, **_LAWS), "LSTM": LSTM(_V, _H, **_LAWS)}
     for model in models.values():
-        model.initialise(_generator(7))
+        model.initialise(_make_generator(7))
     return models
 
 
-def _words(T: int) -> Tensor:
-    return torch.randint(_V, (T, _B), generator=_generator(11))
+def _draw_words(T: int) -> Tensor:
+    return torch.randint(_V, (T, _B), generator=_make_generator(11))
 
 
-def _generator(seed: int) -> torch.Generator:
+def _make_generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def _reached(loss: Tensor) -> set[Tensor]:
+def _find_reached_parameters(loss: Tensor) -> set[Tensor]:
     """Return the parameters that autograd's graph of the loss ends in."""
     waiting, seen = [loss.grad_fn], set()
     while waiting:
@@ -122,7 +124,7 @@ def _reached(loss: Tensor) -> set[Tensor]:
     return {node.variable for node in seen if hasattr(node, "variable")}
 
 
-def _waiting(model: Recurrent, texts: Iterable[Tensor]) -> int:
+def _measure_waiting_bytes(model: Recurrent, texts: Iterable[Tensor]) -> int:
     """Return the most bytes that ever wait for a backward pass, each text having its own before the next is read.
 
     The parameters are not counted.

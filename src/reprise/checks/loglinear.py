@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding, parameters, relative
+from reprise.checks import Finding, compute_relative_error, count_parameters
 from reprise.data.synthetic.markov import make_chain
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, initialise, lstm
@@ -21,8 +21,8 @@ def softmax_is_log_linear() -> Iterator[Finding]:
     """Section 2.4: one-hot psi and phi with b = 1 give the RNN of (1)-(4), and (18) becomes (20) and (21)."""
     errors = []
     for seed in range(_CASES):
-        model, words, targets = _small(seed, input="one-hot", output="softmax", background="none")
-        a = _adaptors(model, words)
+        model, words, targets = _draw_model(seed, input="one-hot", output="softmax", background="none")
+        a = _compute_adaptors(model, words)
         loss = -model.log_p(a).gather(1, targets).sum()
         (gradient,) = torch.autograd.grad(loss, [a])
         x = model.E[words]  # (1)-(3), written without features
@@ -30,10 +30,15 @@ def softmax_is_log_linear() -> Iterator[Finding]:
             x, _ = lstm(x, *(torch.zeros(words.shape[1], model.H, dtype=x.dtype),) * 2, *model.of_layer(layer))
         p = torch.softmax(x[-1] @ model.W_a.t() + model.b_a, 1).detach()
         minus_one = -torch.ones_like(p)
-        errors.append((relative(model(words).exp(), p), relative(gradient, p.scatter_add(1, targets, minus_one))))
+        errors.append(
+            (
+                compute_relative_error(model(words).exp(), p),
+                compute_relative_error(gradient, p.scatter_add(1, targets, minus_one)),
+            )
+        )
     names = "p of (13) against the softmax of (3)", "gradient (18) against (20) and (21)"
     for name, of in zip(names, zip(*errors, strict=True), strict=True):
-        yield Finding.worst(name, of)
+        yield Finding.of_largest(name, of)
 
 
 def expected_minus_observed() -> Iterator[Finding]:
@@ -44,16 +49,16 @@ def expected_minus_observed() -> Iterator[Finding]:
     """
     errors, wrong = [], []
     for seed in range(_CASES):
-        model, words, targets = _small(seed)
-        a = _adaptors(model, words)
+        model, words, targets = _draw_model(seed)
+        a = _compute_adaptors(model, words)
         log_p = model.log_p(a)
         (gradient,) = torch.autograd.grad(-log_p.gather(1, targets).sum(), [a])
         phi = model.phi.to_dense()
         expected = log_p.exp() @ phi - phi[targets[:, 0]]
-        errors.append(relative(gradient, expected.detach()))
+        errors.append(compute_relative_error(gradient, expected.detach()))
         wrong.append((-gradient > 0) != (phi[targets[:, 0]] > 0))
     wrong = torch.stack(wrong)
-    yield Finding.worst("gradient (16) against autograd", errors)
+    yield Finding.of_largest("gradient (16) against autograd", errors)
     yield Finding("signs of section 3 that differ", float(wrong.sum()), wrong.numel(), "signs")
 
 
@@ -62,18 +67,20 @@ def background_alone() -> Iterator[Finding]:
 
     Under the true process b(K; x), here a Markov chain, the expected gradient by a is 0 at a = 0: nothing to adapt.
     """
-    model, words, _ = _small(0)
+    model, words, _ = _draw_model(0)
     with torch.no_grad():
         model.W_a.zero_()
         model.b_a.zero_()
     unigram = model.log_b.exp()[None].expand(words.shape[1], -1)
-    yield Finding("p at a = 0 against the unigram b", relative(model(words).exp().detach(), unigram), words.shape[1])
+    yield Finding(
+        "p at a = 0 against the unigram b", compute_relative_error(model(words).exp().detach(), unigram), words.shape[1]
+    )
     chain = make_chain(V, 1)
-    process = torch.from_numpy(chain.transitions())  # (V, V)
+    process = torch.from_numpy(chain.get_transitions())  # (V, V)
     model.log_b = process.log()
     a = torch.zeros(V, model.phi_rows.columns, dtype=torch.float64, requires_grad=True)
     log_p = model.log_p(a)
-    yield Finding("p at a = 0 against the true process b", relative(log_p.exp().detach(), process), V)
+    yield Finding("p at a = 0 against the true process b", compute_relative_error(log_p.exp().detach(), process), V)
     (gradient,) = torch.autograd.grad(-(process * log_p.masked_fill(process == 0, 0)).sum(), [a])
     yield Finding("expected gradient by a at a = 0", float(gradient.abs().max()), gradient.numel(), unit="1")
 
@@ -101,14 +108,14 @@ def log_linear_parameters() -> Iterator[Finding]:
     for top, expected in PARAMETERS.items():
         kinds = ("features", "log-linear", "corpus") if top else ("one-hot", "softmax", "none")
         model = LogLinearRNN(lexicon, *kinds, "corpus", top, bool(top), 256, 256, 2)
-        off.append(abs(parameters(model) - expected))
+        off.append(abs(count_parameters(model) - expected))
         if top:
             features_off.append(abs(model.phi_rows.columns - (top + 1 + PAPER_TAGS)))
-    yield Finding.worst("models of Table 4", off, "parameters")
-    yield Finding.worst(f"M + 1 + tags features, given {PAPER_TAGS} tags", features_off, "features")
+    yield Finding.of_largest("models of Table 4", off, "parameters")
+    yield Finding.of_largest(f"M + 1 + tags features, given {PAPER_TAGS} tags", features_off, "features")
 
 
-def _small(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
+def _draw_model(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
     """Make a random model in float64 with words (4, 3) and targets (3, 1)."""
     generator = torch.Generator().manual_seed(seed)
     borne = (torch.rand(V, TAGS, generator=generator) < 0.3).numpy()
@@ -124,5 +131,5 @@ def _small(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
     return model, *(torch.randint(V, shape, generator=generator) for shape in ((4, 3), (3, 1)))
 
 
-def _adaptors(model: LogLinearRNN, words: Tensor) -> Tensor:
+def _compute_adaptors(model: LogLinearRNN, words: Tensor) -> Tensor:
     return model.adaptors(model.states(words)[0][-1]).detach().requires_grad_()

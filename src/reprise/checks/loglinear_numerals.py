@@ -29,14 +29,14 @@ SHRINK = 0.05
 
 def unseen_numerals() -> Iterator[Finding]:
     """Probabilities of 37 and Grenoble after "the cost was" and "euros . we visited"; and the mass of all numerals."""
-    uniform = _learnt(np.zeros(len(TYPES)))
-    background, others = _of_finite_mass()
-    unbounded = _learnt(background)
+    uniform = _make_learnt_model(np.zeros(len(TYPES)))
+    background, others = _make_finite_background()
+    unbounded = _make_learnt_model(background)
     # The type 37 stands for the class of all numerals without an identity: its own share of that is b(37) / B.
     own = SHRINK ** len(NUMERAL) / others
     for name, model, share in (("uniform b", uniform, 1.0), ("b over all numerals", unbounded, own)):
         for words, unlikely, likely in (("the cost was", CITY, NUMERAL), (". we visited", NUMERAL, CITY)):
-            p = {NUMERAL: _p(model, words, NUMERAL) * share, CITY: _p(model, words, CITY)}
+            p = {NUMERAL: _compute_p(model, words, NUMERAL) * share, CITY: _compute_p(model, words, CITY)}
             text = f"p({unlikely}) / p({likely}) after '{words}', {name}"
             yield Finding(text, p[unlikely] / p[likely], 1, unit="1")
     digits = 60
@@ -45,7 +45,7 @@ def unseen_numerals() -> Iterator[Finding]:
     yield Finding(f"mass of the class: closed form, and all numerals of {digits} digits", abs(others / counted - 1), 1)
 
 
-def _of_finite_mass() -> tuple[np.ndarray, float]:
+def _make_finite_background() -> tuple[np.ndarray, float]:
     """Return log b of the types, and the mass B of all numerals without an identity, of which 37 is one.
 
     sum_n 9 * 10**(n-1) * SHRINK**n = 9 SHRINK / (1 - 10 SHRINK), less the numerals that have an identity. All other
@@ -57,7 +57,7 @@ def _of_finite_mass() -> tuple[np.ndarray, float]:
     return np.array([math.log(b[word]) for word in TYPES]), others
 
 
-def _learnt(log_b: np.ndarray) -> LogLinearRNN:
+def _make_learnt_model(log_b: np.ndarray) -> LogLinearRNN:
     """Train an LL-RNN on the sentences: psi one-hot as in section 3, phi of identities and classes."""
     tag = {word: "number" for word in TYPES if word.isdigit()} | dict.fromkeys(("Paris", "Lyon", CITY), "location")
     tags = Sparse.of(np.array([[tag.get(word, "other") == name for name in TAGS] for word in TYPES]))
@@ -79,6 +79,6 @@ def _learnt(log_b: np.ndarray) -> LogLinearRNN:
 
 
 @torch.no_grad()
-def _p(model: LogLinearRNN, words: str, word: str) -> float:
+def _compute_p(model: LogLinearRNN, words: str, word: str) -> float:
     window = torch.tensor([TYPES.index(w) for w in words.split()])[:, None]
     return float(model(window)[0, TYPES.index(word)].exp())

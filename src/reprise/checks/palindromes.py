@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.checks import Finding, drawn, parameters, relative
+from reprise.checks import Finding, compute_relative_error, count_parameters, draw_parameters
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
@@ -16,36 +16,36 @@ _CASES = 20
 
 def lstm_parameter_count() -> Iterator[Finding]:
     """Question 1.5b: 4dn + 4n^2 + 4n + kn + k = 4n(d + n + 1) + k(n + 1), counted on real models."""
-    errors = [abs(parameters(LSTM(d, n, k)) - (4 * n * (d + n + 1) + k * (n + 1))) for d, n, k in _SIZES]
-    yield Finding.worst("4n(d+n+1) + k(n+1)", errors, "parameters")
+    errors = [abs(count_parameters(LSTM(d, n, k)) - (4 * n * (d + n + 1) + k * (n + 1))) for d, n, k in _SIZES]
+    yield Finding.of_largest("4n(d+n+1) + k(n+1)", errors, "parameters")
 
 
 def output_weight_gradient() -> Iterator[Finding]:
     """Question 1.1: dL/dW_oh = (y_hat - y) h(T)^T, against autograd, for single sequences in float64."""
     errors = []
-    for model, loss, states, y_error in _small_rnns(seed=1):
+    for model, loss, states, y_error in _draw_rnns(seed=1):
         (gradient,) = torch.autograd.grad(loss, [model.W_oh])
-        errors.append(relative(torch.outer(y_error, states[-1]), gradient))
-    yield Finding.worst("(y_hat - y) h(T)^T", errors)
+        errors.append(compute_relative_error(torch.outer(y_error, states[-1]), gradient))
+    yield Finding.of_largest("(y_hat - y) h(T)^T", errors)
 
 
 def omega_recursion_printed() -> Iterator[Finding]:
     """Question 1.1 as printed: Omega(t) = (1 - h(t-1)^2) [Theta(t) + Gamma(t)]."""
-    yield _omega_recursion("slope 1 - h(t-1)^2", lambda before, after: 1 - before**2)
+    yield _check_omega_recursion("slope 1 - h(t-1)^2", lambda before, after: 1 - before**2)
 
 
 def omega_recursion_corrected() -> Iterator[Finding]:
     """Check the same with the slope of tanh at step t: Omega(t) = (1 - h(t)^2) [Theta(t) + Gamma(t)]."""
-    yield _omega_recursion("slope 1 - h(t)^2", lambda before, after: 1 - after**2)
+    yield _check_omega_recursion("slope 1 - h(t)^2", lambda before, after: 1 - after**2)
 
 
-def _omega_recursion(name: str, slope: Callable[[Tensor, Tensor], Tensor]) -> Finding:
+def _check_omega_recursion(name: str, slope: Callable[[Tensor, Tensor], Tensor]) -> Finding:
     """Omega_l(t)_ij = dh_l(t) / d(W_hh)_ij by the recursion, Omega(0) = 0; dL/dW_hh from it, against autograd.
 
     Theta_l(t)_ij = delta_il h_j(t-1);  Gamma_l(t) = sum_a (W_hh)_la Omega_a(t-1).
     """
     errors = []
-    for model, loss, states, y_error in _small_rnns(seed=2):
+    for model, loss, states, y_error in _draw_rnns(seed=2):
         (gradient,) = torch.autograd.grad(loss, [model.W_hh])
         n = len(states[0])
         omega = torch.zeros(n, n, n, dtype=torch.float64)  # (l, i, j)
@@ -53,18 +53,18 @@ def _omega_recursion(name: str, slope: Callable[[Tensor, Tensor], Tensor]) -> Fi
             theta = torch.einsum("li,j->lij", torch.eye(n, dtype=torch.float64), before)
             gamma = torch.einsum("la,aij->lij", model.W_hh.detach(), omega)
             omega = slope(before, after)[:, None, None] * (theta + gamma)
-        errors.append(relative(torch.einsum("l,lij->ij", model.W_oh.t() @ y_error, omega), gradient))
-    return Finding.worst(name, errors)
+        errors.append(compute_relative_error(torch.einsum("l,lij->ij", model.W_oh.t() @ y_error, omega), gradient))
+    return Finding.of_largest(name, errors)
 
 
-def _small_rnns(seed: int) -> Iterator[tuple[Elman, Tensor, list[Tensor], Tensor]]:
+def _draw_rnns(seed: int) -> Iterator[tuple[Elman, Tensor, list[Tensor], Tensor]]:
     """Random models (d = 4, n = 6, k = 3), float64, each on a sequence of seven symbols and its class.
 
     The model, its loss, its states h(0), …, h(T), each (n,), and y_hat - y, (k,).
     """
     generator = torch.Generator().manual_seed(seed)
     for _ in range(_CASES):
-        model = drawn(Elman(4, 6, 3), 0.5, generator)
+        model = draw_parameters(Elman(4, 6, 3), 0.5, generator)
         x = torch.randint(4, (7, 1), generator=generator)
         y = torch.randint(3, (1,), generator=generator)
         with torch.no_grad():

@@ -51,10 +51,10 @@ _EQUAL = [
 ]
 
 
-def parameters(row: str) -> int:
+def count_row_parameters(row: str) -> int:
     """Parameters of a row of Table 1 by its name here, counted on the module itself, without memory for it."""
     with torch.device("meta"):
-        return checks.parameters(_TABLE_1[row][0]())
+        return checks.count_parameters(_TABLE_1[row][0]())
 
 
 def table_1_printed_parameters() -> Iterator[Finding]:
@@ -64,14 +64,14 @@ def table_1_printed_parameters() -> Iterator[Finding]:
     """
     for row, (_, printed) in _TABLE_1.items():
         digit = 10.0 ** (6 - len(printed.partition(".")[2]))
-        count = parameters(row)
+        count = count_row_parameters(row)
         error = abs(count - float(printed) * 1e6) / digit
         yield Finding(f"{row}: {count:,}, printed as {printed}M", error, 1, unit="of the last digit")
 
 
 def table_1_equal_parameters() -> Iterator[Finding]:
     """Claim R19: models that the paper calls equal in parameters, and their relative difference."""
-    counts = {row: parameters(row) for pair in _EQUAL for row in pair}
+    counts = {row: count_row_parameters(row) for pair in _EQUAL for row in pair}
     for a, b in _EQUAL:
         yield Finding(f"{a}: {counts[a]:,} against {b}: {counts[b]:,}", abs(counts[a] / counts[b] - 1), 1)
 
@@ -79,12 +79,14 @@ def table_1_equal_parameters() -> Iterator[Finding]:
 def operations_independent_of_matrices() -> Iterator[Finding]:
     """Claim R18: floating-point operations of matrix products for 20 words do not depend on K; H = 150 needs more."""
     for K in (10, 100, PTB):
-        yield Finding(f"H = 100, K = {K} against K = 1", abs(_operations(100, K) / _operations(100, 1) - 1), 1)
-    ratio = _operations(100, 100) / _operations(150, 1)
+        yield Finding(
+            f"H = 100, K = {K} against K = 1", abs(_count_operations(100, K) / _count_operations(100, 1) - 1), 1
+        )
+    ratio = _count_operations(100, 100) / _count_operations(150, 1)
     yield Finding("H = 100, K = 100, as far as it exceeds H = 150, K = 1", max(0.0, ratio - 1), 1)
 
 
-def _operations(hidden: int, matrices: int) -> int:
+def _count_operations(hidden: int, matrices: int) -> int:
     with torch.device("meta"):
         model = RNTN(PTB, hidden, matrices)
         x = torch.zeros(20, dtype=torch.int64)
@@ -100,7 +102,7 @@ def seconds_independent_of_matrices() -> Iterator[Finding]:
     The error is what a model takes more than the one it is set against, as a share.
     """
     models = {(100, 1): None, (100, 100): None, (100, PTB): None, (150, 1): None}
-    data = _zipf_text(words=2000)
+    data = _draw_zipf_text(words=2000)
     for H, K in models:
         model = RNTN(PTB, H, K)
         initialise(model, 0.03, torch.Generator().manual_seed(1))
@@ -108,19 +110,19 @@ def seconds_independent_of_matrices() -> Iterator[Finding]:
     best = dict.fromkeys(models, float("inf"))
     for _ in range(9):
         for sizes, engine in models.items():
-            best[sizes] = min(best[sizes], _cpu_seconds(engine, data))
+            best[sizes] = min(best[sizes], _measure_cpu_seconds(engine, data))
     for a, b in (((100, 100), (100, 1)), ((100, PTB), (100, 1)), ((100, 100), (150, 1))):
         yield Finding(f"H = {a[0]}, K = {a[1]} against H = {b[0]}, K = {b[1]}", max(0.0, best[a] / best[b] - 1), 9)
 
 
-def _zipf_text(words: int) -> Subsequences:
+def _draw_zipf_text(words: int) -> Subsequences:
     share = 1 / np.arange(1, PTB + 1)
     text = np.random.default_rng(1).choice(PTB, words + 1, p=share / share.sum()).astype(np.int32)
     offsets = np.arange(0, words + 1, 20, dtype=np.int64)
     return Subsequences(text[:-1], text[1:], offsets, np.zeros(len(offsets) - 1, bool))
 
 
-def _cpu_seconds(engine: Any, data: Subsequences) -> float:
+def _measure_cpu_seconds(engine: Any, data: Subsequences) -> float:
     start = time.process_time()
     engine.train(data, learning_rate=0.01, reduction="sum", dropout=0.5, key=1)
     return time.process_time() - start

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from reprise.config.strict_yaml import load_yaml
-from reprise.data.raw import file_digest
+from reprise.data.raw import compute_digest
 from reprise.errors import Failed, UserError
 
 _LOCK = Path("dvc.lock")
@@ -24,7 +24,9 @@ def cache_command(options: argparse.Namespace) -> None:
         )
     names = read_locked_outputs(_LOCK)
     paths = sorted(p for p in objects.glob("??/*") if p.is_file())
-    damaged = [path for path in paths if file_digest(path, "md5") != path.parent.name + path.name.removesuffix(".dir")]
+    damaged = [
+        path for path in paths if compute_digest(path, "md5") != path.parent.name + path.name.removesuffix(".dir")
+    ]
     print(f"{objects}: {len(paths)} objects, {len(damaged)} damaged")
     if damaged:
         descriptions = ", ".join(

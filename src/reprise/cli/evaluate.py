@@ -33,7 +33,7 @@ class TrainedReplica:
     """A replica's training with kept weights in it: which epoch or step they are of, and their SHA-256."""
 
     training: Any
-    reported_at: dict[str, int]
+    reported_position: dict[str, int]
     digest: str
 
 
@@ -101,7 +101,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
 
 def _print_heading(experiment: Resolved, replica: int, trained: TrainedReplica) -> None:
     """Print what is measured: the replica, and the weights by their epoch or step and their checksum."""
-    epoch = ", ".join(f"{unit} {count}" for unit, count in trained.reported_at.items())
+    epoch = ", ".join(f"{unit} {count}" for unit, count in trained.reported_position.items())
     sha256 = f"SHA-256 {trained.digest[:12]}…"
     make_console().print(f"{experiment.id}, replica {replica}, weights of {epoch} ({sha256}), readable model")
 
@@ -139,11 +139,11 @@ def _refuse_to_save(options: argparse.Namespace, path: Path) -> None:
 def _measure(training: Any, corpus: Path | None, device: str, by_count: bool) -> Measurement:
     """Read every text once, on a device; `by_count`: with the losses of test texts by counts of words."""
     if device == "cuda":
-        training.read_on_gpu()
+        training.move_to_gpu()
     batches_by_split: dict[str, list[Words]] = {}
     if by_count:
         batches_by_split = {split: [] for split in PROTOCOLS[training.protocol].losses_by_count}
-        training.hear = {
+        training.loss_receivers = {
             split: lambda *words, to=batches: to.append(words) for split, batches in batches_by_split.items()
         }
     start = time.perf_counter()
@@ -166,7 +166,7 @@ def _show_values(values: Mapping[tuple[str, str], float]) -> None:
 def _describe_weights(path: Path, trained: TrainedReplica) -> dict[str, Any]:
     """Return what an evaluation record says of the weights."""
     mib = round(path.stat().st_size / 2**20, 3)
-    return {"sha256": trained.digest, "mib": mib, "at": trained.reported_at}
+    return {"sha256": trained.digest, "mib": mib, "at": trained.reported_position}
 
 
 def _compare(record: RunRecord, measured: Measurement, digest: str) -> None:
@@ -188,10 +188,12 @@ def _describe_run(training: Any, device: str, seconds: float) -> dict[str, Any]:
     """Say how a measurement went, as a run record says it of a training."""
     import torch
 
-    from reprise.training.loop import run_facts
-    from reprise.training.origin import code_facts
+    from reprise.training.loop import collect_run_facts
+    from reprise.training.origin import collect_code_facts
 
-    facts = run_facts("reference", torch.device(device), seconds, 0) | code_facts(getattr(training, "kernel", None))
+    facts = collect_run_facts("reference", torch.device(device), seconds, 0) | collect_code_facts(
+        getattr(training, "kernel", None)
+    )
     return {key: value for key, value in facts.items() if key != "resumed"}
 
 
@@ -199,11 +201,11 @@ def _average_by_count(batches: Iterable[Words], corpus: Path | None) -> dict[tup
     """Average the losses of a text's words by how often they, or the words read before them, stand in training."""
     import numpy as np
 
-    from reprise.evaluation.by_count import losses_by_count
+    from reprise.evaluation.by_count import average_losses_by_count
 
     loaded = Corpus.load(corpus)
     counts = np.bincount(loaded.splits["train"].tokens, minlength=len(loaded.vocabulary))
-    return losses_by_count(batches, counts)
+    return average_losses_by_count(batches, counts)
 
 
 def _show_losses_by_count(training: Any, corpus: Path | None, split: str) -> None:
@@ -265,10 +267,10 @@ def load_trained(
     if not isinstance(training, Learner):
         raise UserError(f"{experiment.id}: the protocol {training.protocol} learns nothing, and keeps no weights")
     path = find_weights(project, experiment, replica, weights)
-    reported_at, digest = load_weights(path, experiment, replica, training.model, training.vocabulary_sha256)
-    training.take_parameters(training.model.state_dict())
+    reported_position, digest = load_weights(path, experiment, replica, training.model, training.vocabulary_sha256)
+    training.load_parameters(training.model.state_dict())
     training.model.eval()
-    return TrainedReplica(training, reported_at, digest)
+    return TrainedReplica(training, reported_position, digest)
 
 
 def find_weights(project: Project, experiment: Resolved, replica: int, stated: Path | None) -> Path:

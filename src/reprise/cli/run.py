@@ -15,7 +15,7 @@ from reprise.config.strict_yaml import load_yaml
 from reprise.errors import EXIT_INTERRUPTED, Failed, UserError, suggest_name
 from reprise.files import require_place
 from reprise.records.resolved import TIERS, Resolved, read_resolved
-from reprise.training.devices import claim_gpu, learns, prepare_environment, visible_gpus
+from reprise.training.devices import claim_gpu, count_visible_gpus, has_network, prepare_environment
 
 if TYPE_CHECKING:
     from reprise.training.loop import Job
@@ -37,10 +37,10 @@ def run_command(options: argparse.Namespace) -> int:
     check config/; it then takes the configurations that `reprise resolve` wrote as they are.
     """
     prepare_environment()
-    if options.device == "cuda" and not visible_gpus():
+    if options.device == "cuda" and not count_visible_gpus():
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
     experiments = choose_experiments(options.tier, options.paper, options.experiment, options.resolved)
-    if options.device != "cpu" and (visible := visible_gpus()) > 1:
+    if options.device != "cpu" and (visible := count_visible_gpus()) > 1:
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.timebox import Log
@@ -49,20 +49,20 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace, experiments: Sequence[Resolved], say: Log) -> int:
-    from reprise.training.loop import torch_settings, trains_in_stack
-    from reprise.training.timebox import Runner, damaged, missing
+    from reprise.training.loop import is_stacked, torch_settings
+    from reprise.training.timebox import Runner, list_damaged, list_missing
 
     end, roots = time.monotonic() + 60 * (options.minutes or math.inf), [Path(), options.output]
-    damaged_records = damaged(experiments, roots)
+    damaged_records = list_damaged(experiments, roots)
     for line in damaged_records:
         say(f"left out: {line}")
-    jobs = [_make_job(resolved, replica, options) for resolved, replica in missing(experiments, roots)]
+    jobs = [_make_job(resolved, replica, options) for resolved, replica in list_missing(experiments, roots)]
     left_out = _find_jobs_without_corpus(jobs, say)
     left_out += _find_jobs_without_place([job for job in jobs if job not in left_out], say)
     # Jobs of one experiment that train in a stack are one group, at the place of the first; every other is its own.
     groups: dict[str, list[Job]] = {}
     for job in (job for job in jobs if job not in left_out):
-        groups.setdefault(job.resolved.id if trains_in_stack(job) else job.title, []).append(job)
+        groups.setdefault(job.resolved.id if is_stacked(job) else job.title, []).append(job)
     runner = Runner(groups.values(), end, say, options.at_once)
     say(f"tier {options.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
     with torch_settings():
@@ -84,7 +84,7 @@ def _make_job(resolved: Resolved, replica: int, options: argparse.Namespace) -> 
     from reprise.training.loop import Job
 
     corpus = options.corpora / Path(resolved.corpus).name if resolved.corpus else None
-    device = (options.device or resolved.device) if learns(resolved) else "cpu"
+    device = (options.device or resolved.device) if has_network(resolved) else "cpu"
     output = options.output / resolved.get_record_path(replica)
     if options.weights:
         resolved = replace(resolved, weights=options.weights)

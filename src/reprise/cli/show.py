@@ -116,16 +116,16 @@ def _print_neighbours(project: Project, experiment: Resolved) -> None:
     """
     from reprise.cli.evaluate import find_corpus, load_trained
     from reprise.data.corpus import Corpus
-    from reprise.evaluation.neighbours import neighbours, words_with_matrices
+    from reprise.evaluation.neighbours import find_neighbours, find_words_with_matrices
 
     corpus = find_corpus(project, experiment, None)
     training = load_trained(project, experiment, 0, None, corpus).training
-    model, out = training.readable(), make_console()
-    if (tables := words_with_matrices(model)) is None:
+    model, out = training.get_readable_model(), make_console()
+    if (tables := find_words_with_matrices(model)) is None:
         raise UserError(f"{experiment.id}: has no matrices of single words; name an r-RNTN, an r-GRU or an r-LSTM")
     vocabulary, (vectors, matrices) = Corpus.load(corpus).vocabulary, tables
     words = range(len(matrices) - 1)  # the last matrix is that of all other words
-    by_vector, by_matrix = (neighbours(table[: len(words)], _NEIGHBOURS) for table in (vectors, matrices))
+    by_vector, by_matrix = (find_neighbours(table[: len(words)], _NEIGHBOURS) for table in (vectors, matrices))
     rows = (
         (
             vocabulary[word],

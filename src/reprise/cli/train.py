@@ -9,7 +9,7 @@ from reprise.errors import UserError
 from reprise.files import entry_exists, read_whole, require_place, write_atomically
 from reprise.records.record import load_record, write_record
 from reprise.records.resolved import Resolved, read_resolved
-from reprise.training.devices import claim_gpu, gpus_wanted, prepare_environment, visible_gpus
+from reprise.training.devices import claim_gpu, count_gpus_needed, count_visible_gpus, prepare_environment
 
 _LOG = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def train_command(options: argparse.Namespace) -> None:
     corpus = _find_corpus(resolved, options.corpus)
     require_place(output, f"--output {output}" if options.output else str(output))
     device = options.device or resolved.device
-    if device != "cpu" and (visible := visible_gpus()) > 1 and gpus_wanted(resolved, visible):
+    if device != "cpu" and (visible := count_visible_gpus()) > 1 and count_gpus_needed(resolved, visible):
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.loop import Job, run_jobs, torch_settings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reprise.catalogue.datasets import find_preparation
 from reprise.data.corpus import Corpus
-from reprise.data.raw import how_to_fetch, mismatch
+from reprise.data.raw import describe_fetching, find_mismatch
 from reprise.errors import UserError, shorten, suggest_name
 from reprise.options import Values
 
@@ -29,14 +29,14 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
     raw = dataset.get_raw_folder(raw_root)
     for file in dataset.files:
         if not (raw / file.name).is_file():
-            raise UserError(f"{raw / file.name}: no such raw file; {how_to_fetch(raw)}")
+            raise UserError(f"{raw / file.name}: no such raw file; {describe_fetching(raw)}")
         # Of a member its archive alone may have a checksum, which `fetch` verified.
-        if file.own_digest and (problem := mismatch(raw / file.name, *file.own_digest)):
-            raise UserError(f"{raw / file.name}: {problem}; {how_to_fetch(raw)}")
+        if file.own_digest and (problem := find_mismatch(raw / file.name, *file.own_digest)):
+            raise UserError(f"{raw / file.name}: {problem}; {describe_fetching(raw)}")
     made = preparation.prepare(raw, options)
-    if empty := made.unpredicted_part():
+    if empty := made.find_part_without_targets():
         raise UserError(f"{raw}: {empty} has no token to predict; use more text, or choose other sizes")
-    if difference := _difference(dataset.expected, made.facts):
+    if difference := _find_difference(dataset.expected, made.facts):
         place = f"config/config.yaml: key datasets.{dataset.name}.expected"
         raise UserError(f"{place}.{difference}; correct the entry, or what {preparation.file} makes")
     provenance = {"dataset": dataset.name, "options": dict(options), "raw": dataset.list_checksums()}
@@ -45,11 +45,11 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
     return corpus
 
 
-def _difference(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
+def _find_difference(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
     """Return the first key, dotted, whose fact differs from what is expected, and both values."""
     for key, value in expected.items():
         if isinstance(value, Mapping) and isinstance(facts.get(key), Mapping):
-            if inner := _difference(value, facts[key]):
+            if inner := _find_difference(value, facts[key]):
                 return f"{key}.{inner}"
         elif key not in facts:
             return f"{key}: expected {shorten(value)}, got nothing ({suggest_name(key, facts)})"

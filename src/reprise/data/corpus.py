@@ -33,7 +33,7 @@ class Split:
     offsets: np.ndarray  # (s + 1,) int64, from 0 to n
 
     @classmethod
-    def whole(cls, tokens: np.ndarray) -> Split:
+    def of_text(cls, tokens: np.ndarray) -> Split:
         """Return a text that is one stretch."""
         return cls(tokens.astype(np.int32), np.array([0, len(tokens)], np.int64))
 
@@ -43,10 +43,10 @@ class Split:
         ids = {word: i for i, word in enumerate(vocabulary)}
         unknown = ids[UNKNOWN]
         tokens = [ids.get(word, unknown) for sentence in sentences for word in sentence]
-        return cls(np.array(tokens, np.int32), offsets_of(map(len, sentences)))
+        return cls(np.array(tokens, np.int32), compute_offsets(map(len, sentences)))
 
     @classmethod
-    def ended_by(cls, tokens: np.ndarray, end: int) -> Split:
+    def of_ended_sentences(cls, tokens: np.ndarray, end: int) -> Split:
         """Return a text each of whose sentences ends with the token `end`."""
         ends = np.flatnonzero(tokens == end) + 1
         return cls(tokens.astype(np.int32), np.concatenate([[0], ends]).astype(np.int64))
@@ -57,12 +57,12 @@ class Split:
         return len(self.offsets) - 1
 
 
-def ranked(counts: Mapping[Word, int]) -> dict[Word, int]:
+def rank_by_count(counts: Mapping[Word, int]) -> dict[Word, int]:
     """Return words and their counts by decreasing count; ties keep the mapping's order, which is that of appearance."""
     return dict(sorted(counts.items(), key=itemgetter(1), reverse=True))
 
 
-def unk_shares(splits: Mapping[str, Split], vocabulary: Iterable[str]) -> dict[str, float]:
+def compute_unk_shares(splits: Mapping[str, Split], vocabulary: Iterable[str]) -> dict[str, float]:
     """Return the share of `<unk>` in each split, to nine digits; an empty split has none."""
     unknown = [i for i, word in enumerate(vocabulary) if word == UNKNOWN]
     return {
@@ -72,17 +72,17 @@ def unk_shares(splits: Mapping[str, Split], vocabulary: Iterable[str]) -> dict[s
     }
 
 
-def offsets_of(lengths: Iterable[int] | np.ndarray) -> np.ndarray:
+def compute_offsets(lengths: Iterable[int] | np.ndarray) -> np.ndarray:
     """Return where sentences of these lengths begin and the last one ends, (s + 1,) int64."""
     return np.concatenate([[0], np.cumsum(np.fromiter(lengths, np.int64))]).astype(np.int64)
 
 
-def sparse_rows(borne: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def pack_sparse_rows(borne: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a matrix of truth values (V, K) as indptr (V + 1,) int64 and indices int32.
 
     Row t holds at indices[indptr[t]:indptr[t + 1]], in increasing order.
     """
-    return offsets_of(borne.sum(axis=1)), np.nonzero(borne)[1].astype(np.int32)
+    return compute_offsets(borne.sum(axis=1)), np.nonzero(borne)[1].astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Corpus:
             raise UserError(f"corpus {self.name}: no fact 'boundaries'; its preparation has to say </s>, none or line")
         return self.facts["boundaries"]
 
-    def unpredicted_part(self) -> str | None:
+    def find_part_without_targets(self) -> str | None:
         """Return which split, or which lines of a fold, has no token that a model predicts; None where each has one.
 
         Every token of a text with `</s>` is predicted, and every tag; of others all but the first of a split or line.
@@ -155,7 +155,7 @@ class Corpus:
                         return f"the part {name} of fold {fold}"
         return None
 
-    def check(self) -> None:
+    def check_arrays(self) -> None:
         """Raise ValueError where the parts do not fit together."""
         size = len(self.vocabulary)
         fits = {
@@ -185,7 +185,7 @@ class Corpus:
         Raises:
             ValueError: The parts do not fit together or facts hold NaN.
         """
-        self.check()
+        self.check_arrays()
         header = {
             "format": _FORMAT,
             "name": self.name,
@@ -225,7 +225,7 @@ class Corpus:
                 extra = {n: arrays[f"extra.{n}"] for n in header["extra"]}
                 described = (header[key] for key in ("facts", "provenance"))
                 corpus = cls(header["name"], splits, header["vocabulary"], arrays["counts"], *described, extra)
-            corpus.check()
+            corpus.check_arrays()
         except (UserError, MemoryError):
             raise
         except Exception as error:  # a damaged archive raises errors of many kinds

@@ -15,7 +15,7 @@ import urllib3
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from reprise.config.datasets import NamedDataset, RawFile
-from reprise.data.raw import mismatch
+from reprise.data.raw import find_mismatch
 from reprise.errors import UserError, shorten
 from reprise.files import atomic_path, read_whole, write_atomically
 from reprise.terminal import STDERR
@@ -49,11 +49,11 @@ def fetch_file(
     return _Job(dataset, file, raw_root / dataset.name, shelf, say, pause).fetch()
 
 
-class _Transient(Exception):
+class _TransientError(Exception):
     """Something that may be gone at the next attempt."""
 
 
-class _Wrong(Exception):
+class _WrongFileError(Exception):
     """Another file than the configuration describes."""
 
 
@@ -76,14 +76,14 @@ class _Job:
 
     def fetch(self) -> Path:
         digest, member = self.file.own_digest, self.file.member
-        if digest is None or not self._at_hand(*digest):
+        if digest is None or not self._is_present(*digest):
             self._download() if member is None else self._unpack(member)
         return self.target
 
-    def _at_hand(self, *digest: str) -> bool:
+    def _is_present(self, *digest: str) -> bool:
         """Return whether the target has this digest, from an earlier call or from the mirror."""
         if self.target.is_file():
-            problem = mismatch(self.target, *digest)
+            problem = find_mismatch(self.target, *digest)
             if problem is None:
                 self.say(f"{self.label}: already there, checksum verified")
                 return True
@@ -91,7 +91,7 @@ class _Job:
         source = self.shelf / self.file.name if self.shelf else None
         if source is None or not source.is_file():
             return False
-        if problem := mismatch(source, *digest):
+        if problem := find_mismatch(source, *digest):
             if self.file.url is None:
                 raise UserError(
                     f"{self.label}: the mirror's file has a {problem}; correct its digest in config/config.yaml, key"
@@ -109,7 +109,7 @@ class _Job:
         content = read_member(archive, member, _LARGEST, self.file.prefix)
         with atomic_path(self.target) as temporary:
             temporary.write_bytes(content)
-            if self.file.member_digest and (problem := mismatch(temporary, *self.file.member_digest)):
+            if self.file.member_digest and (problem := find_mismatch(temporary, *self.file.member_digest)):
                 entry = f"member_digest of datasets.{self.dataset.name} in config/config.yaml"
                 raise UserError(f"{self.label}: {member} in {archive.name}: {problem}; correct {entry}")
         self.say(f"{self.label}: taken out of {archive.name}")
@@ -124,17 +124,17 @@ class _Job:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 size = _transfer(file, file.url, self.target, label)
-            except _Transient as error:
+            except _TransientError as error:
                 if attempt == _ATTEMPTS:
                     raise UserError(f"{label}: {error} ({attempt} attempts); try again later, or {remedy}") from None
                 wait = self.pause * 2 ** (attempt - 1)
                 self.say(f"{label}: {error}; attempt {attempt + 1} in {wait:g} s")
                 time.sleep(wait)
-            except _Wrong as error:
+            except _WrongFileError as error:
                 entry = f"datasets.{self.dataset.name} in config/config.yaml"
                 raise UserError(f"{label}: {error}; correct {entry}, or {remedy}") from None
             else:
-                self.say(f"{label}: downloaded from {_public(file.url)} ({size:,} bytes)")
+                self.say(f"{label}: downloaded from {_hide_credentials(file.url)} ({size:,} bytes)")
                 return
 
 
@@ -162,22 +162,22 @@ def read_member(archive: Path, member: str, limit: int, prefix: int | None = Non
 
 def _transfer(file: RawFile, url: str, target: Path, label: str) -> int:
     """Make one attempt; return the number of bytes. The target appears if its checksum is right."""
-    shown = _public(url)
+    shown = _hide_credentials(url)
     with atomic_path(target) as temporary:
         with temporary.open("wb") as opened:
             size = _Transfer(url, opened, file.size or _LARGEST).receive(label)
-        if problem := mismatch(temporary, file.algorithm, file.digest):
+        if problem := find_mismatch(temporary, file.algorithm, file.digest):
             with temporary.open("rb") as content:
                 head = content.read(512).lstrip().lower()
             if head.startswith((b"<!doctype html", b"<html")):
-                raise _Wrong(f"an HTML page came instead of the file from {shown}; {problem}")
+                raise _WrongFileError(f"an HTML page came instead of the file from {shown}; {problem}")
             if file.size and size < file.size:
-                raise _Transient(f"truncated: {shown} gave {size:,} of {file.size:,} bytes")
-            raise _Wrong(f"{problem} from {shown}")
+                raise _TransientError(f"truncated: {shown} gave {size:,} of {file.size:,} bytes")
+            raise _WrongFileError(f"{problem} from {shown}")
         return size
 
 
-def _public(text: str) -> str:
+def _hide_credentials(text: str) -> str:
     """Return a text without the user names and passwords of the addresses in it."""
     return re.sub(r"//[^/\s]*@", "//", text)
 
@@ -209,7 +209,9 @@ class _Transfer(threading.Thread):
                     bar.update(task, completed=self.size, total=self.total)
                     if self.is_alive() and time.monotonic() - begin > _GRACE + self.size / _SLOWEST:
                         seconds = f"{time.monotonic() - begin:.0f} s"
-                        raise _Transient(f"too slow: {_public(self.url)} gave {self.size:,} bytes in {seconds}")
+                        raise _TransientError(
+                            f"too slow: {_hide_credentials(self.url)} gave {self.size:,} bytes in {seconds}"
+                        )
         finally:
             self.abandoned = True
         if self.error:
@@ -218,18 +220,22 @@ class _Transfer(threading.Thread):
 
     def run(self) -> None:
         """Transfer the file; an error is kept for `receive`. A server's answer is data and may be of any kind."""
-        shown = _public(self.url)
+        shown = _hide_credentials(self.url)
         try:
             self._write()
         except requests.HTTPError as error:
             status = error.response.status_code
-            kind = _Transient if status >= 500 or status in (408, 429) else _Wrong
+            kind = _TransientError if status >= 500 or status in (408, 429) else _WrongFileError
             self.error = kind(f"HTTP {status} for {shown}")
         except ValueError as error:  # an address or a header that is none; also some of the errors of requests
-            self.error = _Wrong(f"{shown}: the address or the server's answer is not valid ({_reason(error)})")
+            self.error = _WrongFileError(
+                f"{shown}: the address or the server's answer is not valid ({_describe_error(error)})"
+            )
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             cut = f"truncated: {shown} broke off after {self.size:,} bytes"
-            self.error = _Transient(cut if self.size else f"no network or no answer from {shown} ({_reason(error)})")
+            self.error = _TransientError(
+                cut if self.size else f"no network or no answer from {shown} ({_describe_error(error)})"
+            )
         except Exception as error:
             self.error = error
 
@@ -245,10 +251,10 @@ class _Transfer(threading.Thread):
                     return
                 self.size += len(block)
                 if self.size > self.limit:
-                    raise _Wrong(f"more than the {self.limit:,} bytes expected")
+                    raise _WrongFileError(f"more than the {self.limit:,} bytes expected")
                 self.file.write(block)
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Return the kind of an error and the beginning of its message, which may quote a server."""
-    return f"{type(error).__name__} {shorten(_public(str(error)))}"
+    return f"{type(error).__name__} {shorten(_hide_credentials(str(error)))}"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, offsets_of
-from reprise.data.raw import normal_form
-from reprise.data.text.books import clean
-from reprise.data.text.character_lines import CHARACTERS, SPLIT, TEST, cut, normalise
+from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, compute_offsets
+from reprise.data.raw import normalise_text
+from reprise.data.text.books import clean_text
+from reprise.data.text.character_lines import CHARACTERS, SPLIT, TEST, cut_lines, normalise_lines
 from reprise.errors import UserError
 
 _NO_PART = 3
@@ -46,7 +46,7 @@ def put_own_test(corpus: Corpus, path: Path) -> tuple[Corpus, str]:
 
 def _read(path: Path) -> str:
     try:
-        text = normal_form(path.read_text(encoding="utf-8"))
+        text = normalise_text(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"--text {path}: no such file; name another") from None
     except (UnicodeDecodeError, IsADirectoryError):
@@ -56,12 +56,12 @@ def _read(path: Path) -> str:
     return text
 
 
-def _words(text: str) -> list[list[str]]:
+def _split_words(text: str) -> list[list[str]]:
     return [words for line in text.split("\n") if (words := line.split())]
 
 
 def _put_words(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
-    lines, known = _words(text), {*corpus.vocabulary}
+    lines, known = _split_words(text), {*corpus.vocabulary}
     unknown = [word for line in lines for word in line if word not in known]
     if UNKNOWN not in known:
         _require_known(path, unknown)
@@ -73,10 +73,10 @@ def _put_words(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
 
 def _put_lines(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
     """Put lines of 27 symbols, or of pairs of these, in the place of every fold's test lines."""
-    lines = [line for line in normalise(text.split("\n")) if len(line) > 1]
+    lines = [line for line in normalise_lines(text.split("\n")) if len(line) > 1]
     if not lines:
         raise UserError(f"--text {path}: has no line of two letters a to z; name another file")
-    own = cut(lines, "characters" if len(corpus.vocabulary) == len(CHARACTERS) else "bigrams")
+    own = cut_lines(lines, "characters" if len(corpus.vocabulary) == len(CHARACTERS) else "bigrams")
     every, part = corpus.splits[SPLIT], corpus.extra["part"]
     joined = Split(np.append(every.tokens, own.tokens), np.append(every.offsets, every.offsets[-1] + own.offsets[1:]))
     of_own = np.full((len(part), len(lines)), TEST, part.dtype)
@@ -96,7 +96,7 @@ def _put_types(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
 
 
 def _put_characters(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
-    own, known = clean(text), {*corpus.vocabulary}
+    own, known = clean_text(text), {*corpus.vocabulary}
     _require_known(path, [symbol for symbol in own if symbol not in known])
     if len(own) < 2:
         raise UserError(f"--text {path}: has fewer than two characters; name another file")
@@ -112,4 +112,4 @@ def _require_known(path: Path, unknown: Sequence[str]) -> None:
 def _encode(corpus: Corpus, lines: Sequence[Sequence[str]]) -> Split:
     numbers = {word: i for i, word in enumerate(corpus.vocabulary)}
     tokens = np.array([numbers[word] for line in lines for word in line], np.int32)
-    return Split(tokens, offsets_of(map(len, lines)))
+    return Split(tokens, compute_offsets(map(len, lines)))

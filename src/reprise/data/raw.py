@@ -14,12 +14,12 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 """Soft hyphens, characters without width, and marks of direction or byte order: none of them is a letter."""
 
 
-def how_to_fetch(raw: Path) -> str:
+def describe_fetching(raw: Path) -> str:
     """Return the remedy for files that are missing in a raw folder, which is called as its dataset is."""
     return f"run `python -m reprise fetch {raw.name}`"
 
 
-def file_digest(path: Path, algorithm: str) -> str:
+def compute_digest(path: Path, algorithm: str) -> str:
     """Return the hexadecimal digest of a file: sha256, sha1, md5, or git-blob (the id that git gives its content).
 
     A git blob id is the SHA-1 of the bytes `blob <size>`, a zero byte and the content.
@@ -32,9 +32,9 @@ def file_digest(path: Path, algorithm: str) -> str:
         return hashlib.file_digest(file, lambda: state).hexdigest()
 
 
-def mismatch(path: Path, algorithm: str, digest: str) -> str | None:
+def find_mismatch(path: Path, algorithm: str, digest: str) -> str | None:
     """Return None where the file has this digest, else a clause with both digests."""
-    actual = file_digest(path, algorithm)
+    actual = compute_digest(path, algorithm)
     if actual == digest:
         return None
     return f"wrong checksum ({algorithm}): expected {digest}, got {actual}"
@@ -66,29 +66,29 @@ def read_text(path: Path) -> str:
     try:
         data = read_whole(path)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such raw file; {how_to_fetch(path.parent)}") from None
+        raise UserError(f"{path}: no such raw file; {describe_fetching(path.parent)}") from None
     try:
         data = gzip.decompress(data) if path.suffix == ".gz" else data
         text = data.decode()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise unreadable(path, f"damaged gzip file ({error})") from None
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, data, error.start) from None
+        raise _make_utf8_error(path, data, error.start) from None
     if (zero := data.find(0)) >= 0:  # every second byte of English in UTF-16
-        raise _not_utf8(path, data, zero)
-    if not (text := normal_form(text)).strip():
+        raise _make_utf8_error(path, data, zero)
+    if not (text := normalise_text(text)).strip():
         raise unreadable(path, "holds no text")
     return text
 
 
-def normal_form(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Bring a text into the form of every corpus: NFC, without `_INVISIBLE` characters, each line end a line feed."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text))
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _not_utf8(path: Path, data: bytes, offset: int) -> UserError:
+def _make_utf8_error(path: Path, data: bytes, offset: int) -> UserError:
     line = data.count(b"\n", 0, offset) + 1
     return unreadable(path, f"not UTF-8 at byte {offset} (0x{data[offset]:02x}); convert it to UTF-8", line)
 

@@ -45,7 +45,7 @@ class Pointer(ctypes.c_void_p):
 
     @classmethod
     def from_param(cls, value: Any) -> Any:
-        return ctypes.byref(value) if isinstance(value, ctypes.Structure) else ctypes.c_void_p(address(value))
+        return ctypes.byref(value) if isinstance(value, ctypes.Structure) else ctypes.c_void_p(get_address(value))
 
 
 HUGE, PAGE = 1 << 19, 1 << 10
@@ -63,7 +63,7 @@ KINDS: dict[str, Any] = {
 """Types of C by a letter."""
 
 
-def address(value: Tensor | np.ndarray | int | None) -> int | None:
+def get_address(value: Tensor | np.ndarray | int | None) -> int | None:
     """Return where the numbers lie; ValueError unless they lie side by side."""
     tensor = isinstance(value, Tensor)
     if tensor or isinstance(value, np.ndarray):
@@ -73,7 +73,7 @@ def address(value: Tensor | np.ndarray | int | None) -> int | None:
     return value
 
 
-def in_huge_pages(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+def allocate_in_huge_pages(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     """Make float32 zeros of these shapes side by side, in huge pages where the system has them.
 
     Tables of many megabytes otherwise miss the CPU's buffer of page addresses. The memory is this process's own: Linux
@@ -91,13 +91,13 @@ def in_huge_pages(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     return [place[:count].view(*shape) for place, count, shape in zip(places, counts, shapes, strict=True)]
 
 
-def structure(*fields: str) -> type[ctypes.Structure]:
+def make_structure(*fields: str) -> type[ctypes.Structure]:
     """Make a class of C structures, which take their values by name; a field is a letter of `KINDS` and names.
 
     It holds on to the tensors and arrays that it points at.
     """
 
-    class Filled(ctypes.Structure):
+    class Structure(ctypes.Structure):
         _fields_ = [
             (name, ctypes.c_void_p if kind == "p" else KINDS[kind])
             for kind, *names in map(str.split, fields)
@@ -105,15 +105,15 @@ def structure(*fields: str) -> type[ctypes.Structure]:
         ]
 
         def __init__(self, **values: Any) -> None:
-            super().__init__(**{name: address(value) for name, value in values.items()})
+            super().__init__(**{name: get_address(value) for name, value in values.items()})
             self.values = values
 
-    return Filled
+    return Structure
 
 
 @functools.cache
-def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleNamespace:
-    """Load the C functions of `library(name)`.
+def load_functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleNamespace:
+    """Load the C functions of `build_library(name)`.
 
     Args:
         name: The family, or the source in the folder of engines.
@@ -126,7 +126,7 @@ def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleN
     Raises:
         NoCompiler: The library can be neither compiled nor loaded.
     """
-    path = library(name)
+    path = build_library(name)
     _LOG.debug("loading %s", path)
     try:
         loaded = ctypes.CDLL(str(path))
@@ -141,15 +141,15 @@ def functions(name: str, prefix: str = "reprise_", **signatures: str) -> SimpleN
     return namespace
 
 
-def source_of(name: str) -> Path:
+def find_source(name: str) -> Path:
     """Return the C++ source of a family's engine, in its folder; of what no family owns, in the folder of this file."""
     own = SOURCES / name / f"{name}.cpp"
     return own if own.is_file() else SOURCES / f"{name}.cpp"
 
 
 @functools.cache
-def library(name: str) -> Path:
-    """Return the shared library made of `source_of(name)` and the headers, compiled if need be.
+def build_library(name: str) -> Path:
+    """Find the shared library made of `find_source(name)` and the headers, compiled if need be.
 
     It lies in $REPRISE_BUILD, or in build/kernels/ of the current folder, with its SHA-256 beside it; a library that
     differs from that, or that others could have written, is compiled anew.
@@ -157,72 +157,71 @@ def library(name: str) -> Path:
     Raises:
         NoCompiler: There is no compiler, or it refuses the source.
     """
-    compiler = _compiler()
-    path = get_build_folder() / f"{name}-{_fingerprint(compiler, name)}.so"
+    compiler = _find_compiler()
+    path = get_build_folder() / f"{name}-{_compute_fingerprint(compiler, name)}.so"
     if not _is_trusted(path):
-        with _one_at_a_time(path):
+        with _lock_build(path):
             if not _is_trusted(path):
                 _LOG.debug("compiling %s", path)
-                _close_to_others(path.parent)
+                _protect_folder(path.parent)
                 with atomic_path(path) as temporary:
-                    _compile(compiler, source_of(name), temporary)
-                write_atomically(_digest_file(path), hashlib.sha256(path.read_bytes()).hexdigest())
-                for made in (path, _digest_file(path)):
-                    made.chmod(made.stat().st_mode & ~_OTHERS)
+                    _compile(compiler, find_source(name), temporary)
+                write_atomically(_get_digest_path(path), hashlib.sha256(path.read_bytes()).hexdigest())
+                for file in (path, _get_digest_path(path)):
+                    file.chmod(file.stat().st_mode & ~_WRITABLE_BY_OTHERS)
     return path
 
 
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
-def _digest_file(path: Path) -> Path:
+def _get_digest_path(path: Path) -> Path:
     return path.with_suffix(".sha256")
 
 
-def _owners() -> set[int]:
+def _list_trusted_users() -> set[int]:
     """Return the users whose libraries are loaded: those who could change the sources as well."""
     return {0, os.geteuid(), SOURCES.stat().st_uid}
 
 
 def _is_trusted(path: Path) -> bool:
-    """Return whether a library is as it was compiled, and nobody else could have written it."""
+    """Return whether a library is as it was compiled, and only a trusted user could have written it."""
     try:
-        kinds = [place.stat() for place in (path.parent, path, _digest_file(path))]
+        stats = [place.stat() for place in (path.parent, path, _get_digest_path(path))]
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        whole = _digest_file(path).read_bytes() == digest.encode()
+        is_whole = _get_digest_path(path).read_bytes() == digest.encode()
     except OSError:
         return False
-    return whole and all(kind.st_uid in _owners() and not kind.st_mode & _OTHERS for kind in kinds)
+    return is_whole and all(s.st_uid in _list_trusted_users() and not s.st_mode & _WRITABLE_BY_OTHERS for s in stats)
 
 
-def _close_to_others(folder: Path) -> None:
+def _protect_folder(folder: Path) -> None:
     """Make the folder of libraries, and let none but its owner write to it. Raises NoCompiler where that fails."""
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError):
-        folder.chmod(stat.S_IMODE(folder.stat().st_mode) & ~_OTHERS)
-    kind = folder.stat()
-    if kind.st_uid not in _owners() or kind.st_mode & _OTHERS:
+        folder.chmod(stat.S_IMODE(folder.stat().st_mode) & ~_WRITABLE_BY_OTHERS)
+    status = folder.stat()
+    if status.st_uid not in _list_trusted_users() or status.st_mode & _WRITABLE_BY_OTHERS:
         raise NoCompiler(f"{folder}: other users may write to it; name a folder of your own with {BUILD}")
 
 
 @contextlib.contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
+def _lock_build(path: Path) -> Iterator[None]:
     """Let one job compile while the others, which a pipeline starts at the same time, wait for what it makes.
 
-    Where files cannot be locked all of them compile, which does no harm; so does a lock that is removed under one who
-    waits for it.
+    Where files cannot be locked, or a lock is removed while a job waits for it, several compile, which does no harm.
     """
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = path.with_suffix(".lock")
-            file = held.enter_context(lock.open("a"))
-            held.callback(lock.unlink, missing_ok=True)
+            file = stack.enter_context(lock.open("a"))
+            stack.callback(lock.unlink, missing_ok=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _compiler() -> list[str]:
+def _find_compiler() -> list[str]:
     chosen = os.environ.get("CXX", "").split()
     candidates = [chosen] if chosen else [["c++"], ["g++"], ["clang++"]]
     for command in candidates:
@@ -231,7 +230,7 @@ def _compiler() -> list[str]:
     raise NoCompiler(f"no C++ compiler ({', '.join(c[0] for c in candidates)}) on the path")
 
 
-def _options() -> list[str]:
+def _list_options() -> list[str]:
     caches = read_caches()
     return [*OPTIONS, f"-DL1D_BYTES={caches.l1d}", f"-DL2_BYTES={caches.l2}"]
 
@@ -242,13 +241,13 @@ def _compile(compiler: list[str], source: Path, target: Path) -> None:
     chosen = get_instruction_set()
     # Some compilers know no "native": the baseline is right, if slow.
     for march in ([f"-march={chosen or 'native'}"], *([] if chosen else [[]])):
-        command = [*compiler, *_options(), *march, f"-I{SOURCES}", str(source), "-o", str(target)]
+        command = [*compiler, *_list_options(), *march, f"-I{SOURCES}", str(source), "-o", str(target)]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if result.returncode == 0:
             if not march:
                 _LOG.warning("reprise: %s refused -march=native: %s is compiled, slower", compiler[0], source.name)
             return
-        if result.returncode < 0:  # killed, for want of memory say: what is made without the option would be kept
+        if result.returncode < 0:  # killed, perhaps for want of memory; the slower library would stay
             break
     lines = [line.strip() for line in result.stderr.splitlines() if "error" in line]
     reason = lines[0] if lines else f"status {result.returncode}"
@@ -257,16 +256,16 @@ def _compile(compiler: list[str], source: Path, target: Path) -> None:
     raise NoCompiler(f"{compiler[0]} refused {source.name}: {reason}")
 
 
-def _fingerprint(compiler: list[str], name: str) -> str:
+def _compute_fingerprint(compiler: list[str], name: str) -> str:
     command = [*compiler, "--version"]
     version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    sources = (source_of(name), *sorted(SOURCES.rglob("*.h")))
-    parts = [version, *compiler, *_options(), get_instruction_set(), platform.machine(), _cpu()]
+    sources = (find_source(name), *sorted(SOURCES.rglob("*.h")))
+    parts = [version, *compiler, *_list_options(), get_instruction_set(), platform.machine(), _describe_cpu()]
     parts += [path.read_text(encoding="utf-8") for path in sources]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _cpu() -> str:
+def _describe_cpu() -> str:
     """Return a text that differs between CPUs of different instruction sets."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -16,13 +16,13 @@ _LOG = logging.getLogger(__name__)
 class Choice:
     """A family's engines: `reference`, the readable model, and where there is one a `fast` one, each made of a model.
 
-    The fast engine, in C++, computes in float32 on a CPU, and the classes `knows` alone: one that inherits from these
-    may have equations of its own.
+    The fast engine, in C++, computes in float32 on a CPU, and models of exactly these `model_classes`: a
+    subclass may have equations of its own.
     """
 
     reference: Callable[[Any], Any]
     fast: Any = None
-    knows: tuple[type, ...] = ()
+    model_classes: tuple[type, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,37 +40,38 @@ class Choice:
             UserError: The name is unknown, or the fast engine that it names cannot be had.
         """
         if name not in ("auto", *self.names):
-            raise no_engine(name, self.names)
+            raise make_engine_error(name, self.names)
         if name == "reference" or not self.fast:
             return self.reference(model)
-        if unfit := self._unfit(model):
+        if obstacle := self._find_obstacle(model):
             if name == "auto":
                 return self.reference(model)
-            raise UserError(f"engine: {name} {unfit}; choose engine: reference")
+            raise UserError(f"engine: {name} {obstacle}; choose engine: reference")
         try:
             return self.fast(model)
-        except NoCompiler as missing:
+        except NoCompiler as error:
             if name != "auto":
-                message = f"engine: {name}: {missing}; install a C++ compiler or choose engine: reference"
-                raise UserError(message) from missing
-            _LOG.warning("reprise: %s: training with the readable model in torch, slower", missing)
+                message = f"engine: {name}: {error}; install a C++ compiler or choose engine: reference"
+                raise UserError(message) from error
+            _LOG.warning("reprise: %s: training with the readable model in torch, slower", error)
             return self.reference(model)
 
-    def _unfit(self, model: Any) -> str:
-        """Say why the fast engine does not compute the model; empty if it does."""
-        if type(model) not in self.knows:
-            return f"knows {', '.join(known.__name__ for known in self.knows)}, not {type(model).__name__}"
+    def _find_obstacle(self, model: Any) -> str:
+        """Say why the fast engine cannot compute the model; empty if it can."""
+        if type(model) not in self.model_classes:
+            names = ", ".join(model_class.__name__ for model_class in self.model_classes)
+            return f"knows {names}, not {type(model).__name__}"
         parameter = next(model.parameters())
         if parameter.device.type != "cpu" or str(parameter.dtype) != "torch.float32":
             return "computes in float32 on a CPU only"
         return ""
 
 
-def no_engine(name: str, engines: Iterable[str]) -> UserError:
+def make_engine_error(name: str, engines: Iterable[str]) -> UserError:
     """Make the error for an engine that a protocol does not have, where `engines` are those that it has."""
     remedy = "name one of these with --engine, or under 'engine' in config/config.yaml"
     return UserError(f"engine: {name} is none of auto, {', '.join(engines)}; {remedy}")
 
 
-reference_alone = Choice(Readable)
+reference_only = Choice(Readable)
 """The engine of a model that has no fast one: its protocol differentiates it."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 
-def clipping_factor(gradients: Iterable[Tensor], bound: float, by_rows: bool = False) -> float:
+def compute_clipping_factor(gradients: Iterable[Tensor], bound: float, by_rows: bool = False) -> float:
     """Compute the factor, at most 1, that shortens gradients to a common norm of `bound`.
 
     Args:
@@ -30,9 +30,9 @@ def clipping_factor(gradients: Iterable[Tensor], bound: float, by_rows: bool = F
 
 @torch.no_grad()
 def clip_gradients(parameters: Iterable[nn.Parameter], bound: float, by_rows: bool = False) -> None:
-    """Shorten the parameters' `.grad` by one `clipping_factor`."""
+    """Shorten the parameters' `.grad` by one `compute_clipping_factor`."""
     gradients: Sequence[Tensor] = [p.grad for p in parameters]
-    factor = clipping_factor(gradients, bound, by_rows)
+    factor = compute_clipping_factor(gradients, bound, by_rows)
     if factor < 1:
         for gradient in gradients:
             gradient.mul_(factor)

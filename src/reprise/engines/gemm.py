@@ -20,7 +20,7 @@ Linear = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 _MANY = 8
 
 
-def linear_for(like: Tensor) -> Linear:
+def choose_linear(like: Tensor) -> Linear:
     """Choose the product for tensors like `like`: oneDNN for float32 on x86 CPUs where torch has it, else torch's.
 
     The choice depends on the machine and on torch's version alone, never on a measurement, so that a training that is

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reprise.engines.clipping import clipping_factor
+from reprise.engines.clipping import compute_clipping_factor
 
-Hear = Callable[[Tensor, Tensor, Tensor], None]
+LossReceiver = Callable[[Tensor, Tensor, Tensor], None]
 """Takes the words read last (n,), the words predicted (n,) and their losses in nats (n,), on the CPU."""
 
 
@@ -28,11 +28,11 @@ class ReadableEngine(Readable):
     def __init__(self, model: Any) -> None:
         super().__init__(copy.deepcopy(model))
 
-    def perform(self, mode: str, finish: Callable[[dict[str, Tensor]], Any], **batch: Any) -> Any:
+    def process_batch(self, mode: str, finish: Callable[[dict[str, Tensor]], Any], **batch: Any) -> Any:
         """Compute a batch and hand the outputs of the family's `compute` to `finish`.
 
         Args:
-            mode: "train" makes a step too, by the numbers among the inputs; "read" makes none.
+            mode: "train" makes a step too, by the numbers in `batch`; "read" makes none.
             finish: Takes the outputs; what it returns is returned.
             batch: Tensors that `compute` reads, and the numbers that `descend` takes.
         """
@@ -48,7 +48,7 @@ class ReadableEngine(Readable):
         """Make one SGD step on the scalar `loss`; with `clip_norm` the norm of the whole gradient is clipped to it."""
         parameters = list(self.model.parameters())
         gradients = torch.autograd.grad(loss, parameters)
-        step = rate if clip_norm is None else rate * clipping_factor(gradients, clip_norm, by_rows=True)
+        step = rate if clip_norm is None else rate * compute_clipping_factor(gradients, clip_norm, by_rows=True)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 parameter.sub_(gradient, alpha=step)
@@ -62,22 +62,22 @@ class ReadableEngine(Readable):
         self.model.load_state_dict(state)
 
 
-def nats_of(outputs: Mapping[str, Tensor]) -> float:
+def read_nats(outputs: Mapping[str, Tensor]) -> float:
     """Return the loss in nats among the outputs of a batch."""
     return float(outputs["nats"])
 
 
-def by_name(state: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
-    """Name h and c of every layer h_0, c_0, h_1, ..."""
+def name_states(state: Sequence[tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
+    """Name h and c of every layer h_0, c_0, h_1, c_1, ..."""
     return {f"{part}_{i}": value for i, pair in enumerate(state) for part, value in zip("hc", pair, strict=True)}
 
 
-def pairs(outputs: Mapping[str, Tensor], layers: int) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Undo `by_name`."""
+def pair_states(outputs: Mapping[str, Tensor], layers: int) -> tuple[tuple[Tensor, Tensor], ...]:
+    """Return h and c of every layer as pairs: the inverse of `name_states`."""
     return tuple((outputs[f"h_{i}"], outputs[f"c_{i}"]) for i in range(layers))
 
 
-def take_state(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
-    """Copy a readable model's state_dict into an engine's `own` tensors."""
-    for name, value in own.items():
+def copy_state(parameters: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    """Copy a readable model's state_dict into the tensors of an engine."""
+    for name, value in parameters.items():
         value.copy_(state[name])

@@ -14,7 +14,7 @@ from typing import Any
 from reprise.errors import UserError
 from reprise.records.record import read_records
 from reprise.records.resolved import Resolved
-from reprise.training.devices import processor
+from reprise.training.devices import read_processor_name
 
 _SLACK = 3.0
 """Of a time limit: a node may be slower than this machine, or busy."""
@@ -179,7 +179,7 @@ def is_cpu_time(record: Mapping[str, Any]) -> bool:
 
 def is_from_this_processor(run: Mapping[str, Any]) -> bool:
     """Tell whether it ran on this kind of processor."""
-    return run["device"] == f"cpu ({processor()})"
+    return run["device"] == f"cpu ({read_processor_name()})"
 
 
 def list_paced_times(

@@ -47,11 +47,11 @@ class Pairs:
         arrays = {name: values[evaluated] for name, values in arrays.items()}
         about, counts = corpus.facts["agreement"], corpus.extra["corpus_counts"]
         frequency = np.log(counts[arrays["right"]]) - np.log(counts[arrays["wrong"]])
-        groups = dict(_groups(arrays, about, window))
+        groups = dict(_make_groups(arrays, about, window))
         places = (arrays[name] for name in ("split", "position", "right", "wrong"))
         return cls(about["splits"], *places, groups, frequency)
 
-    def metrics(self, margins: np.ndarray) -> list[dict[str, Any]]:
+    def make_metrics(self, margins: np.ndarray) -> list[dict[str, Any]]:
         """Return the share of each group by `margins` (P,), log p(right) - log p(wrong)."""
         shares = {m: (x > 0) + 0.5 * (x == 0) for m, x in ((METRIC, margins), (BY_FREQUENCY, self.by_frequency))}
         return [
@@ -62,25 +62,25 @@ class Pairs:
         ]
 
 
-def group(feature: str = ALL, kind: str = ALL, distance: str = ALL) -> str:
+def name_group(feature: str = ALL, kind: str = ALL, distance: str = ALL) -> str:
     """Name a group of pairs: the end of its metrics' names."""
     return f"{feature}/{kind}/{distance}"
 
 
-def distances(window: int) -> dict[str, tuple[int, int]]:
+def list_distances(window: int) -> dict[str, tuple[int, int]]:
     """Return the names of distances and their bounds; what stands farther away than the window is not read."""
     return {"1": (1, 1), "2": (2, 2), f"3-{window}": (3, window), f"over {window}": (window + 1, 10**9)}
 
 
-def _groups(
+def _make_groups(
     arrays: Mapping[str, np.ndarray], about: Mapping[str, Any], window: int
 ) -> Iterator[tuple[str, np.ndarray]]:
     every = np.ones(len(arrays["kind"]), bool)
     features = {ALL: every} | {name: arrays["feature"] == i for i, name in enumerate(about["features"])}
     kinds = {name: arrays["kind"] == i for i, name in enumerate(about["kinds"])}
     d = arrays["distance"]
-    spans = {name: (d >= low) & (d <= high) for name, (low, high) in distances(window).items()}
+    spans = {name: (d >= low) & (d <= high) for name, (low, high) in list_distances(window).items()}
     for feature, bears in features.items():
-        yield group(feature), bears
-        yield from ((group(feature, kind), bears & members) for kind, members in kinds.items())
-        yield from ((group(feature, ALL, span), bears & members) for span, members in spans.items())
+        yield name_group(feature), bears
+        yield from ((name_group(feature, kind), bears & members) for kind, members in kinds.items())
+        yield from ((name_group(feature, ALL, span), bears & members) for span, members in spans.items())

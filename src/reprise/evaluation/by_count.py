@@ -8,7 +8,7 @@ from torch import Tensor
 from reprise.records.evaluation import BAND_STARTS, SIDES
 
 
-def losses_by_count(
+def average_losses_by_count(
     losses: Iterable[tuple[Tensor, Tensor, Tensor]], counts: np.ndarray
 ) -> dict[tuple[str, int], tuple[int, float]]:
     """Average the losses of words whose counts lie in one band.

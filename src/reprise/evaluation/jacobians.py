@@ -29,42 +29,42 @@ class JacobianNorms:
     bound_slope_1: list[float] | None
     excess: float | None  # the largest log10(norm of one text / bound)
 
-    def log10_at(self, distance: int) -> float:
+    def get_log10_norm(self, distance: int) -> float:
         """Return log10 of the norm at a distance."""
         norm = self.norms[distance - 1]
         return max(LEAST, math.log10(norm)) if norm > 0 else LEAST
 
-    def curves(self, split: str) -> list[dict[str, Any]]:
+    def make_curves(self, split: str) -> list[dict[str, Any]]:
         """Return norms and bounds as curves of a run record."""
         values = {"jacobian_norm": self.norms, "jacobian_bound": self.bound, "jacobian_bound_1": self.bound_slope_1}
         x = range(1, len(self.norms) + 1)
         return [make_curve(split, name, "1", "distance", x, y) for name, y in values.items() if y is not None]
 
-    def metrics(self, split: str, distances: list[int], texts: int) -> list[dict[str, Any]]:
+    def make_metrics(self, split: str, distances: list[int], texts: int) -> list[dict[str, Any]]:
         """Return logarithms at some distances, how far an RNN is above its bound, as a run record's metrics."""
-        values = {f"log10_jacobian_at_{d}": self.log10_at(d) for d in distances}
+        values = {f"log10_jacobian_at_{d}": self.get_log10_norm(d) for d in distances}
         if self.excess is not None:
             values["log10_above_bound"] = self.excess
         return [make_metric(split, name, value, "1", texts) for name, value in values.items()]
 
 
 @torch.no_grad()
-def jacobian_norms(model: Recurrent, x: Tensor) -> JacobianNorms:
+def compute_jacobian_norms(model: Recurrent, x: Tensor) -> JacobianNorms:
     """Take the norms, largest singular values, on texts x (T, B), in float64; the state is (h) or (h, c)."""
-    by_text = torch.stack([torch.linalg.matrix_norm(product, 2) for product in jacobians(model, x)])  # (T, B)
+    by_text = torch.stack([torch.linalg.matrix_norm(product, 2) for product in compute_jacobians(model, x)])  # (T, B)
     mean = by_text.mean(1).tolist()
     if not isinstance(model, RNN):
         return JacobianNorms(mean, None, None, None)
     beta_W = torch.linalg.matrix_norm(model.W_h[0].double(), 2).item()
     bound, with_1 = (
-        [_power(beta_W * slope, distance) for distance in range(1, len(x) + 1)]
+        [_compute_power(beta_W * slope, distance) for distance in range(1, len(x) + 1)]
         for slope in (SLOPES[model.activation], 1.0)
     )
     logs = by_text.max(1).values.log10() - torch.tensor(bound, dtype=torch.float64).log10()
     return JacobianNorms(mean, bound, with_1, max(LEAST, logs.max().item()))
 
 
-def _power(base: float, exponent: int) -> float:
+def _compute_power(base: float, exponent: int) -> float:
     try:
         return base**exponent
     except OverflowError:
@@ -72,7 +72,7 @@ def _power(base: float, exponent: int) -> float:
 
 
 @torch.no_grad()
-def jacobians(model: Recurrent, x: Tensor) -> Iterator[Tensor]:
+def compute_jacobians(model: Recurrent, x: Tensor) -> Iterator[Tensor]:
     """Yield ds_t / ds_k of every text of x (T, B) for k = T - 1, ..., 0, (B, S, S) each, in float64.
 
     They are the products of (12), whose factors automatic differentiation gives.

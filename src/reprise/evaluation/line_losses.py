@@ -35,7 +35,7 @@ class LineLosses:
         """Return nats per token."""
         return float(self.nats.mean())
 
-    def metrics(self, name: str) -> list[dict[str, Any]]:
+    def make_metrics(self, name: str) -> list[dict[str, Any]]:
         """Return entropies of the split called `name`, and how many characters its predicted tokens have."""
         lengths = np.array([len(symbol) for symbol in self.vocabulary])
         characters = lengths[self.split.tokens[self.places]]
@@ -55,15 +55,15 @@ class LineLosses:
         ]
         return [make_metric(name, *values) for values in entropies]
 
-    def by_position(self, name: str) -> list[dict[str, Any]]:
+    def make_position_curves(self, name: str) -> list[dict[str, Any]]:
         """Return mean loss and count over the position of a character in its word, 1 for the first letter (Figure 3).
 
         Letters and the space that ends a word apart: the space after a word of three letters is at position 4. The
         first character of a line is not predicted. Empty for tokens of more than one character.
         """
-        if not self._characters():
+        if not self._has_single_characters():
             return []
-        position, is_space = word_positions(self.split, self.vocabulary.index(SPACE))
+        position, is_space = find_word_positions(self.split, self.vocabulary.index(SPACE))
         position, is_space = position[self.places], is_space[self.places]
         curves = []
         for suffix, chosen in (("", ~is_space), ("_of_space", is_space)):
@@ -77,31 +77,31 @@ class LineLosses:
                 curves.append(make_curve(name, quantity + suffix, unit, "position_in_word", x.tolist(), y.tolist()))
         return curves
 
-    def samples(self, name: str, lines: np.ndarray, count: int) -> list[dict[str, Any]]:
+    def make_samples(self, name: str, lines: np.ndarray, count: int) -> list[dict[str, Any]]:
         """Return predictions under true lines (Figure 2): the paper's lines if they are in `lines`, and the first few.
 
         `prediction` has the line's length: at each place the most probable character after what stands before it in
         `line`, at the first place, which is not predicted, a space. Empty for tokens of more than one character.
         """
-        if not self._characters():
+        if not self._has_single_characters():
             return []
-        texts = {int(i): self._text(self.split.tokens[slice(*self.split.offsets[i : i + 2])]) for i in lines}
+        texts = {int(i): self._spell(self.split.tokens[slice(*self.split.offsets[i : i + 2])]) for i in lines}
         chosen = [i for shown in SHOWN_LINES for i, text in texts.items() if text.startswith(shown)]
         chosen += [i for i, text in texts.items() if len(text) > 1 and i not in chosen][:count]
         samples = []
         for i in chosen:
             first, last = np.searchsorted(self.places, self.split.offsets[i : i + 2])
-            samples.append({"split": name, "line": texts[i], "prediction": SPACE + self._text(self.best[first:last])})
+            samples.append({"split": name, "line": texts[i], "prediction": SPACE + self._spell(self.best[first:last])})
         return samples
 
-    def _characters(self) -> bool:
+    def _has_single_characters(self) -> bool:
         return all(len(symbol) == 1 for symbol in self.vocabulary)
 
-    def _text(self, tokens: np.ndarray) -> str:
+    def _spell(self, tokens: np.ndarray) -> str:
         return "".join(self.vocabulary[token] for token in tokens.tolist())
 
 
-def word_positions(split: Split, space: int) -> tuple[np.ndarray, np.ndarray]:
+def find_word_positions(split: Split, space: int) -> tuple[np.ndarray, np.ndarray]:
     """Return every token's position in its word, from 1, and whether it is a space (then the position after the word).
 
     Words begin where lines do and after spaces. (n,) int64 and (n,) bool.

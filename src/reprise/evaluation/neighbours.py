@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 
-def words_with_matrices(model: nn.Module) -> tuple[Tensor, Tensor] | None:
+def find_words_with_matrices(model: nn.Module) -> tuple[Tensor, Tensor] | None:
     """Find the word vectors (V, d) and the word-specific matrices (K, H * H) of a model of document 001.
 
     Only the mapping f gives each of the K - 1 most frequent words a matrix of its own (equation 5).
@@ -23,7 +23,7 @@ def words_with_matrices(model: nn.Module) -> tuple[Tensor, Tensor] | None:
     return vectors, matrices.flatten(1)
 
 
-def neighbours(rows: Tensor, count: int) -> list[list[int]]:
+def find_neighbours(rows: Tensor, count: int) -> list[list[int]]:
     """List for each of the rows (n, d) the numbers of the nearest others by cosine, the nearest first.
 
     The mean of all rows is taken off first: what they share says nothing about one of them.

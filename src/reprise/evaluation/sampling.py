@@ -16,7 +16,7 @@ Decoder = Literal["sample", "argmax"]
 
 
 @torch.no_grad()
-def continuations(
+def continue_texts(
     model: DeepLSTM, prompts: Tensor, length: int, decoder: Decoder, temperature: float = 1.0, key: int = 0
 ) -> Tensor:
     """Write `length` symbols after each of the prompts (P, B) int64: (length, B).
@@ -34,14 +34,14 @@ def continuations(
         if decoder == "argmax":
             written[t] = last.argmax(1)
         else:
-            written[t] = draw(torch.softmax(last.double() / temperature, 1), numbers[t])
+            written[t] = draw_by_numbers(torch.softmax(last.double() / temperature, 1), numbers[t])
         if t < length - 1:
             logits, state = model(written[t : t + 1], state)
     return written
 
 
-def continuations_of_window(
-    log_probabilities: Callable[[Tensor], Tensor], start: Sequence[int], count: int, words: int, key: int
+def continue_window(
+    compute_log_probabilities: Callable[[Tensor], Tensor], start: Sequence[int], count: int, words: int, key: int
 ) -> list[list[int]]:
     """Draw `count` texts of so many words from a model of windows (equation 14 of document 004) after `start`.
 
@@ -49,12 +49,12 @@ def continuations_of_window(
     """
     window = torch.tensor(start, dtype=torch.int64)[:, None].repeat(1, count)  # (W, count)
     for number in (counters.uniform32(key, 0, words * count).reshape(words, count) + 0.5) / 2.0**32:
-        chosen = draw(log_probabilities(window[-len(start) :]).double().exp(), number)
+        chosen = draw_by_numbers(compute_log_probabilities(window[-len(start) :]).double().exp(), number)
         window = torch.cat([window, chosen[None]])
     return window[len(start) :].T.tolist()
 
 
-def draw(p: Tensor, numbers: np.ndarray) -> Tensor:
+def draw_by_numbers(p: Tensor, numbers: np.ndarray) -> Tensor:
     """Draw a symbol a row of p (B, V) by numbers (B,) in [0, 1): the first whose cumulated share exceeds it.
 
     The sum of a row may end a rounding error away from 1: the number is a share of it.
@@ -65,7 +65,7 @@ def draw(p: Tensor, numbers: np.ndarray) -> Tensor:
 
 
 @torch.no_grad()
-def translations(
+def translate_batch(
     model: Translator, source: Tensor, lengths: Tensor, end: int, longest: int, barred: Collection[int] = ()
 ) -> list[list[int]]:
     """Write the likeliest words for each source (T, B) of `lengths`, up to `end` (left out) or `longest` words.
@@ -89,7 +89,7 @@ def translations(
 
 
 @torch.no_grad()
-def beam_translation(
+def translate_by_beam(
     model: Translator, source: Tensor, end: int, longest: int, width: int, barred: Collection[int] = ()
 ) -> list[int]:
     """Translate one source (T, 1) by beam search.
@@ -119,20 +119,20 @@ def beam_translation(
 
 
 @torch.no_grad()
-def log_probabilities(model: DeepLSTM, text: Tensor) -> Tensor:
+def compute_log_probabilities(model: DeepLSTM, text: Tensor) -> Tensor:
     """Return ln P of each next symbol after each symbol of text (T, B), state zero before it: (T, B, V) float64."""
     logits, _ = model(text, model.initial_state(text.shape[1]))
     return torch.log_softmax(logits.double(), -1)
 
 
 @torch.no_grad()
-def next_symbol_entropy(model: DeepLSTM, text: Tensor, temperature: float) -> float:
+def compute_next_symbol_entropy(model: DeepLSTM, text: Tensor, temperature: float) -> float:
     """Return the mean entropy in nats of softmax(logits / temperature) after each symbol of text (T, B)."""
     logits, _ = model(text, model.initial_state(text.shape[1]))
-    return entropy(logits.double() / temperature).mean().item()
+    return compute_entropy(logits.double() / temperature).mean().item()
 
 
-def entropy(logits: Tensor) -> Tensor:
+def compute_entropy(logits: Tensor) -> Tensor:
     """Return - sum p ln p of p = softmax(logits), along the last axis, in nats."""
     log_p = torch.log_softmax(logits, -1)
     return -(log_p.exp() * log_p).sum(-1)

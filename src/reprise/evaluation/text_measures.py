@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from reprise.data.text.books import words_of
+from reprise.data.text.books import list_words
 
 _STOP = re.compile(r"\.(?=..)", re.DOTALL)
 _STOP_AND_CAPITAL = re.compile(r"\. [^\W\d_]")
@@ -20,32 +20,32 @@ class Words:
     """
 
     def __init__(self, book: str, licence: str = "") -> None:
-        in_book, in_licence = Counter(words_of(book)), Counter(words_of(licence))
+        in_book, in_licence = Counter(list_words(book)), Counter(list_words(licence))
         self.known = in_book.keys() | in_licence.keys()
         of_book, of_licence = in_book.total(), in_licence.total()
         self.licence = {w for w, n in in_licence.items() if n * of_book > in_book[w] * of_licence}
 
 
-def whole_words(text: str) -> list[str]:
+def list_whole_words(text: str) -> list[str]:
     """Return runs of letters, in lower case, without a first and a last one that the text's ends may have cut."""
-    words = words_of(text)
+    words = list_words(text)
     return words[text[:1].isalpha() : len(words) - text[-1:].isalpha()]
 
 
-def distinct(texts: Iterable[str], n: int) -> tuple[float, int]:
+def measure_distinct(texts: Iterable[str], n: int) -> tuple[float, int]:
     """Return different n-grams of words over all n-grams, within each text, and how many there are in all.
 
     Texts in a loop have few different ones. The ratio is that of the sums over texts; 0 where there are none.
     """
     different = total = 0
     for text in texts:
-        words = whole_words(text)
+        words = list_whole_words(text)
         grams = list(zip(*(words[i:] for i in range(n)), strict=False))
         different, total = different + len(set(grams)), total + len(grams)
     return different / max(1, total), total
 
 
-def stops_before_capitals(texts: Iterable[str]) -> tuple[float, int]:
+def measure_stops_before_capitals(texts: Iterable[str]) -> tuple[float, int]:
     """Return the share of full stops with two characters after them that a blank and a capital follow, and how many."""
     good = stops = 0
     for text in texts:
@@ -54,20 +54,20 @@ def stops_before_capitals(texts: Iterable[str]) -> tuple[float, int]:
     return good / max(1, stops), stops
 
 
-def measure(texts: Sequence[str], vocabulary: Words) -> list[tuple[str, float, int]]:
+def measure_texts(texts: Sequence[str], vocabulary: Words) -> list[tuple[str, float, int]]:
     """Measure these texts: each measure's name, its value (a share), and how many things it is a share of.
 
-    words_in_book, words_in_licence: of whole words; distinct_1 … distinct_4: see `distinct`; spaces: of characters;
-    stops_before_capitals. A measure of nothing (no word, no full stop, no licence) is left out.
+    words_in_book, words_in_licence: of whole words; distinct_1 … distinct_4: see `measure_distinct`; spaces: of
+    characters; stops_before_capitals. A measure of nothing (no word, no full stop, no licence) is left out.
     """
-    words = [word for text in texts for word in whole_words(text)]
+    words = [word for text in texts for word in list_whole_words(text)]
     known, licence = (sum(w in of for w in words) / max(1, len(words)) for of in (vocabulary.known, vocabulary.licence))
     characters = sum(map(len, texts))
     measures = [
         ("words_in_book", known, len(words)),
         ("words_in_licence", licence, len(words) if vocabulary.licence else 0),
         ("spaces", sum(text.count(" ") for text in texts) / max(1, characters), characters),
-        ("stops_before_capitals", *stops_before_capitals(texts)),
-        *((f"distinct_{n}", *distinct(texts, n)) for n in ORDERS),
+        ("stops_before_capitals", *measure_stops_before_capitals(texts)),
+        *((f"distinct_{n}", *measure_distinct(texts, n)) for n in ORDERS),
     ]
     return [(name, value, count) for name, value, count in measures if count]

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from reprise.evaluation.bleu_counts import ORDER
-from reprise.evaluation.text_measures import whole_words
+from reprise.evaluation.text_measures import list_whole_words
 from reprise.records.evaluation import BAND_STARTS, BANDS, SIDES, name_loss_metric
 from reprise.units import derive_metrics
 
@@ -76,7 +76,7 @@ def word_length_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         return
     many = max(1, len(steps) // 5)
     for split, chosen in zip(FIFTHS, (steps[:many], steps[-many:]), strict=True):
-        words = [word for s in sampled if s["step"] in chosen for word in whole_words(s["text"])]
+        words = [word for s in sampled if s["step"] in chosen for word in list_whole_words(s["text"])]
         if words:
             value = sum(map(len, words)) / len(words)
             yield {"split": split, "metric": "word_length", "value": value, "unit": "letters", "n": len(words)}

@@ -35,7 +35,7 @@ def decode(data: bytes) -> dict[str, Any]:
     head, payload = data[: len(MAGIC) + 32], data[len(MAGIC) + 32 :]
     if not head.startswith(MAGIC) or hashlib.sha256(payload).digest() != head[len(MAGIC) :]:
         raise DamagedCheckpoint("cut short or altered")
-    # Where the checksum fits, somebody made the file so: an object that weights_only refuses, say.
+    # Where the checksum fits, somebody made the file so: for example with an object that weights_only refuses.
     try:
         content = torch.load(io.BytesIO(payload), weights_only=True, map_location="cpu")
     except Exception as error:  # torch names none of those that a file of another make ends in
@@ -63,7 +63,7 @@ class CheckpointFile:
                 self.path.replace(self.previous)
 
     def load(
-        self, say: Callable[[str], None], restore: Callable[[dict[str, Any]], None] = lambda _: None
+        self, log: Callable[[str], None], restore: Callable[[dict[str, Any]], None] = lambda _: None
     ) -> dict[str, Any] | None:
         """Return the newest state that is whole and that `restore` accepts, or None where there is no file.
 
@@ -88,7 +88,7 @@ class CheckpointFile:
                 restore(content["state"])
                 return content["state"]
             except (DamagedCheckpoint, FileNotFoundError) as error:
-                say(f"{path}: damaged checkpoint ({error}); trying the one before it")
+                log(f"{path}: damaged checkpoint ({error}); trying the one before it")
         if paths:
             raise UserError(f"{self.path}: damaged, and no older one is whole; remove it to train from the start")
         return None

@@ -21,7 +21,7 @@ def prepare_environment() -> None:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 
-def processor() -> str:
+def read_processor_name() -> str:
     """Return the processor's name."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -29,29 +29,29 @@ def processor() -> str:
                 return line.split(":", 1)[1].strip()
     except OSError:
         pass
-    return platform.processor() or platform.machine()
+    return platform.read_processor_name() or platform.machine()
 
 
-def learns(experiment: Resolved) -> bool:
+def has_network(experiment: Resolved) -> bool:
     """Return whether the experiment trains a network: for others a GPU is of no use."""
     return not experiment.is_check and PROTOCOLS[experiment.config["training"]["protocol"]].gpu
 
 
-def trains_together(experiment: Resolved, gpus: int) -> bool:
+def is_single_job(experiment: Resolved, gpus: int) -> bool:
     """Return whether all missing replicas of the experiment are one job: on a GPU, and with the engine `stacked`."""
     engine = "stacked" if experiment.engine == "auto" and gpus and experiment.device != "cpu" else experiment.engine
-    return engine == "stacked" and learns(experiment)
+    return engine == "stacked" and has_network(experiment)
 
 
-def gpus_wanted(experiment: Resolved, visible: int) -> int:
+def count_gpus_needed(experiment: Resolved, visible: int) -> int:
     """Count the GPUs that a job asks for: 1 where its replicas train together and one is visible and allowed.
 
     Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU.
     """
-    return int(visible > 0 and experiment.device != "cpu" and trains_together(experiment, visible))
+    return int(visible > 0 and experiment.device != "cpu" and is_single_job(experiment, visible))
 
 
-def _chosen() -> list[str] | None:
+def _list_chosen_gpus() -> list[str] | None:
     """List the GPUs of CUDA_VISIBLE_DEVICES; where it is not set, none in a job of SLURM, elsewhere None."""
     if "CUDA_VISIBLE_DEVICES" not in os.environ and "SLURM_JOB_ID" not in os.environ:
         return None
@@ -60,9 +60,9 @@ def _chosen() -> list[str] | None:
     return [name for name in names if name and not name.startswith(("-", "NoDevFiles"))]
 
 
-def visible_gpus() -> int:
+def count_visible_gpus() -> int:
     """Count the NVIDIA GPUs this process may use: those of CUDA_VISIBLE_DEVICES, else what the driver shows."""
-    if (chosen := _chosen()) is not None:
+    if (chosen := _list_chosen_gpus()) is not None:
         return len(chosen)
     # A container may hide the driver's folder and have no nvidia-smi, but without the device file nothing runs.
     shown = list(DRIVER.glob("*")) or list(DEVICE_FILES.glob("nvidia[0-9]*"))
@@ -76,9 +76,9 @@ def visible_gpus() -> int:
     return sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
 
 
-def gpu_ids(gpus: int) -> list[str]:
+def list_gpus(gpus: int) -> list[str]:
     """Name the `gpus` that this process may use, as CUDA_VISIBLE_DEVICES does."""
-    return (_chosen() or [str(i) for i in range(gpus)])[:gpus]
+    return (_list_chosen_gpus() or [str(i) for i in range(gpus)])[:gpus]
 
 
 def claim_gpu(gpus: int) -> str:
@@ -87,7 +87,7 @@ def claim_gpu(gpus: int) -> str:
     Snakemake counts GPUs but does not hand them out. The claim ends with the process; where all are claimed this waits.
     It has to come before torch looks for a GPU.
     """
-    places = {name: Path(tempfile.gettempdir(), f"reprise-{os.getuid()}-gpu-{name}.lock") for name in gpu_ids(gpus)}
+    places = {name: Path(tempfile.gettempdir(), f"reprise-{os.getuid()}-gpu-{name}.lock") for name in list_gpus(gpus)}
     while True:
         for name, path in places.items():
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

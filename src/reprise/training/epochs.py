@@ -21,9 +21,10 @@ _COST_OF_TRAINING = 3
 
 
 class Epochs(Learner):
-    """Epochs, each of which reads the texts of PARTS in turn; after the last epoch those of LAST are read once.
+    """Epochs, each of which reads the texts of PARTS in turn; after the last epoch those of LAST_PARTS are read once.
 
-        train, valid, test: end_epoch; then train again, or, once `stale`: begin_last, the LAST, "finished"
+        train, valid, test: end_epoch; then train again, or, once `is_last_epoch`: begin_last_parts,
+            the LAST_PARTS, "finished"
 
     Attributes:
         part: The text that is being read.
@@ -35,19 +36,19 @@ class Epochs(Learner):
     """
 
     PARTS = SPLITS
-    LAST: tuple[str, ...] = ()
-    TRAINED: tuple[str, ...] = ("train",)
+    LAST_PARTS: tuple[str, ...] = ()
+    TRAINED_PARTS: tuple[str, ...] = ("train",)
     """Parts that read the training text."""
-    OF_HISTORY: tuple[str, ...] = ("best_epoch",)
+    HISTORY_METRICS: tuple[str, ...] = ("best_epoch",)
     """Metrics that need more than one epoch: `measure`, which has one, leaves them out."""
-    NEXT = "batch"
+    NEXT_UNIT = "batch"
     """The unit of `next`, for the message of a `Diverged`."""
-    LOSS: Mapping[str, str] = {}
+    LOSS_NAMES: Mapping[str, str] = {}
     """Names of the parts' losses in that message, where they are not "<part> loss"."""
     KEPT = ("epoch", "part", "next", "sums", "history", "best")
 
     unit = "epoch"
-    at_once: int  # how far `next` goes in a piece of work: about a second, so that signals and saves need not wait
+    piece_size: int  # how far `next` goes in a piece of work: about a second, so that signals and saves need not wait
     counts: Mapping[str, int]
 
     def __init__(self, *arguments: Any) -> None:
@@ -56,9 +57,9 @@ class Epochs(Learner):
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] | None = None  # the best epoch's parameters, where that is what is reported
         super().__init__(*arguments)
-        self.open(self.part)
+        self.begin_part(self.part)
 
-    def open(self, part: str) -> None:
+    def begin_part(self, part: str) -> None:
         """Begin to read a part."""
         self.part, self.next = part, 0
 
@@ -86,59 +87,64 @@ class Epochs(Learner):
         before = sum(costs[part] for part in self.PARTS[: self.PARTS.index(self.part)])
         return self.epoch + (before + costs[self.part] * self.next / max(1, self.length())) / sum(costs.values())
 
-    def summed(self) -> float:
+    def get_part_nats(self) -> float:
         """Return the nats of the part so far."""
         return self.sums.get(self.part, 0.0)
 
     def work(self) -> Work:
-        """Train on, or evaluate, what comes next; return the protocol's `note` on it. Raises `Diverged`."""
-        part, last = self.part, min(self.next + self.at_once, self.length())
+        """Train on, or evaluate, what comes next; return `describe_progress()`. Raises `Diverged`."""
+        part, last = self.part, min(self.next + self.piece_size, self.length())
         while self.part == part and self.next < last:
             nats = yield from self.take()
-            self.sums[self.part] = self.summed() + nats
-        if not math.isfinite(self.summed()):
+            self.sums[self.part] = self.get_part_nats() + nats
+        if not math.isfinite(self.get_part_nats()):
             # What is read at the end is of the last epoch.
-            epoch, quantity = self.epoch + (self.part in self.PARTS), self.LOSS.get(self.part, f"{self.part} loss")
-            raise Diverged(epoch=epoch, **{self.NEXT: self.next}, quantity=quantity)
+            epoch, quantity = (
+                self.epoch + (self.part in self.PARTS),
+                self.LOSS_NAMES.get(self.part, f"{self.part} loss"),
+            )
+            raise Diverged(epoch=epoch, **{self.NEXT_UNIT: self.next}, quantity=quantity)
         if self.next >= self.length():
-            self.close()
-        return self.note()
+            self.end_part()
+        return self.describe_progress()
 
-    def close(self) -> None:
-        """Go on to the next part: after the last one of an epoch to the first again, or to LAST."""
-        order = (*self.PARTS, *self.LAST, FINISHED)
+    def end_part(self) -> None:
+        """Go on to the next part: after the last one of an epoch to the first again, or to LAST_PARTS."""
+        order = (*self.PARTS, *self.LAST_PARTS, FINISHED)
         if self.part != self.PARTS[-1]:
-            self.open(order[order.index(self.part) + 1])
+            self.begin_part(order[order.index(self.part) + 1])
             return
         self.end_epoch()
         self.sums = {}
-        if self.stale:
-            self.begin_last()
+        if self.is_last_epoch:
+            self.begin_last_parts()
         else:
-            self.open(self.PARTS[0])
+            self.begin_part(self.PARTS[0])
 
     def end_epoch(self) -> None:
-        self.history.append(self.losses())
+        self.history.append(self.compute_losses())
         self.epoch += 1
 
-    def losses(self) -> dict[str, float]:
+    def compute_losses(self) -> dict[str, float]:
         """Return the losses of the epoch that ends, nats/token by part."""
         return {part: self.sums[part] / self.counts[part] for part in self.PARTS}
 
-    def begin_last(self) -> None:
+    def begin_last_parts(self) -> None:
         """Begin what is read after the last epoch."""
-        self.open((*self.LAST, FINISHED)[0])
+        self.begin_part((*self.LAST_PARTS, FINISHED)[0])
 
     def measure(self, tell: Callable[[str], None]) -> Outcome:
         """Read every part once that is not trained on; return their metrics."""
-        self.sums = dict.fromkeys(self.TRAINED, 0.0)
+        self.sums = dict.fromkeys(self.TRAINED_PARTS, 0.0)
         self.read_parts(tell)
         self.end_epoch()
-        for part in self.LAST:
+        for part in self.LAST_PARTS:
             self._read_part(part, tell)
-        self.open(FINISHED)
+        self.begin_part(FINISHED)
         outcome = self.outcome()
-        outcome.metrics = [m for m in outcome.metrics if m["split"] != "train" and m["metric"] not in self.OF_HISTORY]
+        outcome.metrics = [
+            m for m in outcome.metrics if m["split"] != "train" and m["metric"] not in self.HISTORY_METRICS
+        ]
         return outcome
 
     def read_parts(self, tell: Callable[[str], None]) -> None:
@@ -147,24 +153,24 @@ class Epochs(Learner):
             self._read_part(part, tell)
 
     def _read_part(self, part: str, tell: Callable[[str], None]) -> None:
-        if part in self.TRAINED:
+        if part in self.TRAINED_PARTS:
             return
-        self.open(part)
+        self.begin_part(part)
         while self.next < self.length():
             tell(f"{part} text: {self.next / self.length():.0%}")
             nats = complete(self.take())
-            self.sums[part] = self.summed() + nats
+            self.sums[part] = self.get_part_nats() + nats
 
     def keep_best(self) -> None:
         """Keep the parameters of the epoch that has ended, where it is the best so far."""
         if self.best_epoch == self.epoch:
-            self.best = self.learnt()
+            self.best = self.copy_parameters()
 
-    def reported(self) -> dict[str, Tensor]:
-        return self.learnt() if self.best is None else self.best
+    def get_reported_parameters(self) -> dict[str, Tensor]:
+        return self.copy_parameters() if self.best is None else self.best
 
     @property
-    def reported_at(self) -> dict[str, int]:
+    def reported_position(self) -> dict[str, int]:
         return {self.unit: self.epoch if self.best is None else self.best_epoch}
 
     @property
@@ -173,16 +179,16 @@ class Epochs(Learner):
         return 1 + min(range(self.epoch), key=lambda i: self.history[i]["valid"])
 
     @property
-    def stale(self) -> bool:
+    def is_last_epoch(self) -> bool:
         """Whether this was the last epoch: there were enough, or `patience` since the best."""
         return self.epoch >= self.total or self.epoch - self.best_epoch >= self.options["patience"]
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.epoch = state["epoch"]
-        self.open(state["part"])
+        self.begin_part(state["part"])
         super().restore(state)
 
-    def curves(self, *parts: str) -> Outcome:
+    def make_curves(self, *parts: str) -> Outcome:
         """Make an outcome with the losses of these parts, epoch by epoch."""
         outcome, epochs = Outcome(), range(1, len(self.history) + 1)
         for part in parts:
@@ -190,12 +196,12 @@ class Epochs(Learner):
             outcome.curves.append(make_curve(part, "cross_entropy", "nats/token", "epoch", epochs, losses))
         return outcome
 
-    def count_epochs(self, outcome: Outcome) -> None:
+    def add_epoch_counts(self, outcome: Outcome) -> None:
         outcome.metrics.append(make_metric("valid", "best_epoch", self.best_epoch, "epoch", 1))
         outcome.metrics.append(make_metric("train", "epochs", self.epoch, "epoch", 1))
 
 
-def side_by_side(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
+def lay_out_streams(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Cut a text (n,) into `count` streams: its words and the word after each, (steps, count) each.
 
     What remains, fewer than `count` words at the end, is left out.
@@ -206,26 +212,26 @@ def side_by_side(text: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def cut_streams(corpus: Corpus, streams: int) -> dict[str, tuple[Tensor, Tensor]]:
-    """Cut every split into words and next words `side_by_side`: `streams` of the training text, one of the others.
+    """Cut every split into words and next words `lay_out_streams`: `streams` of the training text, one of the others.
 
     Where the text has sentences, `</s>` is read before the first word; of running text the first word is only read.
     """
     start = [corpus.vocabulary.index(SENTENCE_END)] if corpus.boundaries == SENTENCE_END else []
     texts = {s: torch.from_numpy(np.append(start, corpus.splits[s].tokens).astype(np.int32)) for s in SPLITS}
-    return {split: side_by_side(text, streams if split == "train" else 1) for split, text in texts.items()}
+    return {split: lay_out_streams(text, streams if split == "train" else 1) for split, text in texts.items()}
 
 
 class BatchEpochs(Epochs):
-    """Epochs whose parts are lists of batches, which `batches_of` makes of a part by seed and epoch alone.
+    """Epochs whose parts are lists of batches, which `make_batches` makes of a part by seed and epoch alone.
 
-    LAST is read with the parameters of the best epoch.
+    LAST_PARTS are read with the parameters of the best epoch.
     """
 
     batches: Sequence[Any]
 
-    def open(self, part: str) -> None:
-        super().open(part)
-        self.batches = () if part == FINISHED else self.batches_of(part)
+    def begin_part(self, part: str) -> None:
+        super().begin_part(part)
+        self.batches = () if part == FINISHED else self.make_batches(part)
 
     def length(self) -> int:
         return len(self.batches)
@@ -234,10 +240,10 @@ class BatchEpochs(Epochs):
         super().end_epoch()
         self.keep_best()
 
-    def begin_last(self) -> None:
-        if self.LAST:
-            self.take_parameters(self.best)
-        super().begin_last()
+    def begin_last_parts(self) -> None:
+        if self.LAST_PARTS:
+            self.load_parameters(self.best)
+        super().begin_last_parts()
 
 
 class RateSchedule(Epochs):
@@ -247,34 +253,34 @@ class RateSchedule(Epochs):
     """
 
     KEPT = (*Epochs.KEPT, "learning_rate", "failures")
-    LOSS = {"train": "training loss"}
+    LOSS_NAMES = {"train": "training loss"}
 
-    def begin(self, counts: Mapping[str, int], corpus: Corpus) -> None:
+    def begin_training(self, counts: Mapping[str, int], corpus: Corpus) -> None:
         """Take the numbers of predicted words of each text, before the first epoch."""
         self.counts, self.source = counts, corpus.facts.get("source_nats", {})
         self.learning_rate, self.failures = self.options["learning_rate"], 0
 
     @abstractmethod
-    def schedule(self, losses: Mapping[str, float]) -> bool:
+    def update_learning_rate(self, losses: Mapping[str, float]) -> bool:
         """Set the next epoch's learning rate by the losses of this one; True where its updates are undone."""
 
     def end_epoch(self) -> bool:
         """Take the epoch's losses; True where its updates are undone. Raises `Diverged` unless all are finite."""
-        losses = self.losses()
+        losses = self.compute_losses()
         for split in SPLITS:
             if not math.isfinite(losses[split]):
                 raise Diverged(epoch=self.epoch + 1, quantity=f"{split} loss")
-        undo = self.schedule(losses)
+        undo = self.update_learning_rate(losses)
         self.history.append({"learning_rate": self.learning_rate, **losses})
         self.epoch += 1
         self.keep_best()
         return undo
 
-    def note(self) -> str:
+    def describe_progress(self) -> str:
         """Describe the last epoch."""
         if not self.history:
             words = self.counts[self.part] * self.next / self.length()
-            return f"{self.part} loss {self.summed() / words:.4f} nats/token" if words else f"{self.part} text"
+            return f"{self.part} loss {self.get_part_nats() / words:.4f} nats/token" if words else f"{self.part} text"
         last = self.history[-1]
         return (
             f"valid ppl {perplexity(last['valid']):.2f}, test ppl {perplexity(last['test']):.2f}, "
@@ -283,13 +289,13 @@ class RateSchedule(Epochs):
 
     def outcome(self) -> Outcome:
         """Report the losses at the best epoch, and the curve of every epoch."""
-        outcome, rates = self.curves(*SPLITS), [epoch["learning_rate"] for epoch in self.history]
+        outcome, rates = self.make_curves(*SPLITS), [epoch["learning_rate"] for epoch in self.history]
         outcome.curves.append(make_curve("train", "next_learning_rate", "1", "epoch", range(1, self.epoch + 1), rates))
         if self.history:
             best = self.history[self.best_epoch - 1]
             for name, values in (("cross_entropy", {s: best[s] for s in SPLITS}), ("source_entropy", self.source)):
                 outcome.metrics += [make_metric(s, name, v, "nats/token", self.counts[s]) for s, v in values.items()]
-            self.count_epochs(outcome)
+            self.add_epoch_counts(outcome)
         return outcome
 
 
@@ -314,16 +320,16 @@ class HalvingSchedule(RateSchedule):
         """Take the epoch's losses, as `RateSchedule.end_epoch`, and undo its updates where they made it worse."""
         undo = super().end_epoch()
         if undo and self.kept is not None:
-            self.take_parameters(self.kept)
+            self.load_parameters(self.kept)
         elif self.options["schedule"] == "rnnlm":
-            self.kept = self.learnt()
+            self.kept = self.copy_parameters()
         return undo
 
     @property
-    def stale(self) -> bool:
+    def is_last_epoch(self) -> bool:
         return self.epoch >= self.total or self.failures >= self.options["patience"]
 
-    def schedule(self, losses: Mapping[str, float]) -> bool:
+    def update_learning_rate(self, losses: Mapping[str, float]) -> bool:
         """Halve the learning rate where the rule says so."""
         if not self.history:
             return False

@@ -14,12 +14,12 @@ _LONGEST = 512
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
-class Held(Interrupted):
+class LockHeld(Interrupted):
     """Another process holds the lock."""
 
 
 @contextlib.contextmanager
-def replica_lock(path: Path, what: str, wait: bool = False) -> Iterator[None]:
+def lock_replica(path: Path, what: str, wait: bool = False) -> Iterator[None]:
     """Hold the lock of a replica while the body runs.
 
     Args:
@@ -28,7 +28,7 @@ def replica_lock(path: Path, what: str, wait: bool = False) -> Iterator[None]:
         wait: Wait for another holder.
 
     Raises:
-        Held: Another process trains the replica, and `wait` is not set (exit status 75).
+        LockHeld: Another process trains the replica, and `wait` is not set (exit status 75).
         UserError: The file system has no locks.
     """
     handle = _acquire(path, f"{what} is being trained by process {{}}; wait for it, stop it, or pass --wait", wait)
@@ -45,7 +45,7 @@ def lock_clone(path: Path) -> None:
         path: The lock file.
 
     Raises:
-        Held: Another pipeline works in the clone.
+        LockHeld: Another pipeline works in the clone.
         UserError: The file system has no locks.
     """
     _acquire(path, "another run works in this clone: process {}; wait for it or stop it")
@@ -58,10 +58,10 @@ def _acquire(path: Path, held: str, wait: bool = False) -> int:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        holder = _holder(handle)
+        holder = _read_holder(handle)
         os.close(handle)
         if isinstance(error, BlockingIOError):
-            raise Held(held.format(holder)) from None
+            raise LockHeld(held.format(holder)) from None
         if error.errno in _NO_LOCKS:
             remedy = f"move {path.parent} to a disk that has them and leave a link"
             raise UserError(f"{path}: this file system has no locks ({error.strerror}); {remedy}") from None
@@ -71,6 +71,6 @@ def _acquire(path: Path, held: str, wait: bool = False) -> int:
     return handle
 
 
-def _holder(handle: int) -> str:
+def _read_holder(handle: int) -> str:
     """Return "<pid> on <host>" as the lock file has it; "unknown" of one that has only just been locked."""
     return os.pread(handle, _LONGEST, 0).decode(errors="replace").replace(" ", " on ", 1) or "unknown"

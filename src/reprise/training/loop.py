@@ -32,12 +32,12 @@ from reprise.files import entry_exists
 from reprise.records.record import Outcome, load_record, make_metric, make_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile, DamagedCheckpoint
-from reprise.training.devices import learns, processor
-from reprise.training.locks import Held, replica_lock
-from reprise.training.origin import code_facts
+from reprise.training.devices import has_network, read_processor_name
+from reprise.training.locks import LockHeld, lock_replica
+from reprise.training.origin import collect_code_facts
 from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training, report_model
-from reprise.training.weights import describe, save_weights
+from reprise.training.weights import describe_weights, save_weights
 
 _LOG = logging.getLogger(__name__)
 CHECKPOINTS = Path("checkpoints")
@@ -59,14 +59,14 @@ class Job:
     device: str = "auto"
     wait: bool = False
     root: Path = Path()
-    watch: Callable[[], str] | None = None  # why to stop now, or ""
-    stopped: Callable[[], str] | None = None  # the reader of a `stop_signal` around several jobs
+    watch: Callable[[], str] | None = None  # returns why to stop now, or ""
+    stopped: Callable[[], str] | None = None  # the reader of a `catch_stop_signals` around several jobs
 
     @property
     def title(self) -> str:
         return f"{self.resolved.id} replica {self.replica}"
 
-    def file_of(self, name: str | int) -> Path:
+    def get_path(self, name: str | int) -> Path:
         """Return a file of the experiment among the checkpoints, without its suffix."""
         return self.root / CHECKPOINTS / self.resolved.id / f"{name}-{self.resolved.config_hash}"
 
@@ -75,7 +75,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """Train replicas of one experiment, or run a check, from their checkpoints on; write their records.
 
     Args:
-        jobs: The replicas. They train together, with one checkpoint, where `trains_in_stack` says so; else one after
+        jobs: The replicas. They train together, with one checkpoint, where `is_stacked` says so; else one after
             another. Those that other processes train are left out.
 
     Returns:
@@ -83,45 +83,49 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
 
     Raises:
         Interrupted: A signal or the watch stopped the training, and its state is saved.
-        Held: Other processes train all of the replicas.
+        LockHeld: Other processes train all of the replicas.
         UserError: A replica needs more memory than the machine has, or the user's model file failed.
     """
     first = jobs[0]
-    with ExitStack() as held:
-        stacked = trains_in_stack(first)
+    with ExitStack() as stack:
+        stacked = is_stacked(first)
         if stacked:
-            held.enter_context(replica_lock(first.file_of("stack").with_suffix(".lock"), first.resolved.id, first.wait))
-        mine, busy = [], None
+            stack.enter_context(
+                lock_replica(first.get_path("stack").with_suffix(".lock"), first.resolved.id, first.wait)
+            )
+        locked, busy = [], None
         for job in jobs:
             try:
-                held.enter_context(replica_lock(job.file_of(job.replica).with_suffix(".lock"), job.title, job.wait))
-                mine.append(job)
-            except Held as error:
+                stack.enter_context(lock_replica(job.get_path(job.replica).with_suffix(".lock"), job.title, job.wait))
+                locked.append(job)
+            except LockHeld as error:
                 busy = error
-        if busy and not mine:
+        if busy and not locked:
             raise busy
         # Another process may have finished some while this one waited for the lock.
-        records = {j.replica: load_record(j.output, j.resolved, j.replica) for j in mine if entry_exists(j.output)}
-        left = [job for job in mine if job.replica not in records]
-        paper, what = first.resolved.paper, first.resolved.id
+        records = {j.replica: load_record(j.output, j.resolved, j.replica) for j in locked if entry_exists(j.output)}
+        remaining = [job for job in locked if job.replica not in records]
+        paper, name = first.resolved.paper, first.resolved.id
         with (
-            report_memory(what, f"make {_largest(first.resolved)} smaller in config/papers/{paper}.yaml"),
+            report_memory(name, f"make {_name_largest_settings(first.resolved)} smaller in config/papers/{paper}.yaml"),
             report_model(first.resolved),
         ):
-            if stacked and left:
-                made = _train_stack(left)
+            if stacked and remaining:
+                new_records = _train_stack(remaining)
             else:
-                made = [_check(job) if job.resolved.is_check else _train([job], stacked=False)[0] for job in left]
-        records |= {record["replica"]: record for record in made}
-        return [records[job.replica] for job in mine]
+                new_records = [
+                    _run_check(job) if job.resolved.is_check else _train([job], stacked=False)[0] for job in remaining
+                ]
+        records |= {record["replica"]: record for record in new_records}
+        return [records[job.replica] for job in locked]
 
 
-def trains_in_stack(job: Job) -> bool:
+def is_stacked(job: Job) -> bool:
     """Return whether the replica trains in a stack: by its engine, or with engine auto where a GPU helps."""
-    return learns(job.resolved) and (job.engine == STACKED or device_of(job).type == "cuda")
+    return has_network(job.resolved) and (job.engine == STACKED or find_device(job).type == "cuda")
 
 
-def _largest(resolved: Resolved) -> str:
+def _name_largest_settings(resolved: Resolved) -> str:
     """Name the two settings that most likely ask for more memory than the machine has."""
     sections = [resolved.config.get(section, {}).get("options", {}) for section in ("model", "data", "training")]
     options = {name: value for section in sections for name, value in section.items() if not name.endswith(_TIMES)}
@@ -129,12 +133,12 @@ def _largest(resolved: Resolved) -> str:
     return " or ".join(f"{name} ({sizes[name]})" for name in sorted(sizes, key=sizes.get)[:-3:-1]) or "it"
 
 
-def _check(job: Job) -> dict[str, Any]:
-    forget_peak_memory()
+def _run_check(job: Job) -> dict[str, Any]:
+    reset_peak_memory()
     began = time.perf_counter()
     findings = run_check(job.resolved.config["check"])
     metrics = [make_metric(f.name, "max_error", f.error, f.unit, f.n) for f in findings]
-    facts = run_facts("none", torch.device("cpu"), time.perf_counter() - began, 0) | code_facts()
+    facts = collect_run_facts("none", torch.device("cpu"), time.perf_counter() - began, 0) | collect_code_facts()
     record = make_record(job.resolved, job.replica, Outcome(metrics=metrics), None, None, facts)
     write_record(job.output, record)
     return record
@@ -150,17 +154,17 @@ def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
     # Outside of the handler, whose traceback holds what the stack held.
     gc.collect()
     torch.cuda.empty_cache()
-    left = [job for job in jobs if not entry_exists(job.output)]
-    half = -(-len(left) // 2)
+    remaining = [job for job in jobs if not entry_exists(job.output)]
+    half = -(-len(remaining) // 2)
     _LOG.warning("%s: out of memory: %d replicas at a time instead", jobs[0].resolved.id, half)
-    for some in filter(None, (left[:half], left[half:])):
-        _train(some, stacked=True)
+    for part in filter(None, (remaining[:half], remaining[half:])):
+        _train(part, stacked=True)
     return [load_record(job.output, job.resolved, job.replica) for job in jobs]
 
 
 def _train(jobs: Sequence[Job], stacked: bool) -> list[dict[str, Any]]:
     """Train one replica by itself, or all as one stack, which raises `OutOfMemory`."""
-    first, device = jobs[0], device_of(jobs[0])
+    first, device = jobs[0], find_device(jobs[0])
     if stacked:
         name, replica = "stack", -1
         engine = Stack(device, lambda line: _LOG.warning("%s: %s", first.resolved.id, line))
@@ -169,8 +173,8 @@ def _train(jobs: Sequence[Job], stacked: bool) -> list[dict[str, Any]]:
         # Where a stack is the configured engine, what none can train has its own.
         engine = "auto" if first.engine == STACKED else first.engine
     members = [Member(job, build_training(job.resolved, job.replica, job.corpus, engine)) for job in jobs]
-    path, used = first.file_of(name).with_suffix(".ckpt"), members[0].training.engine
-    checkpoint = CheckpointFile(path, first.resolved.config_hash, used, replica)
+    path, engine_name = first.get_path(name).with_suffix(".ckpt"), members[0].training.engine
+    checkpoint = CheckpointFile(path, first.resolved.config_hash, engine_name, replica)
     return _Trainer(members, checkpoint, device, engine if stacked else None).run()
 
 
@@ -185,19 +189,19 @@ class Member:
     code: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.code = code_facts(getattr(self.training, "kernel", None))
+        self.code = collect_code_facts(getattr(self.training, "kernel", None))
         if is_own(model := self.job.resolved.config["model"]["name"]):
             self.code["sources"] = compute_source_digest(model)
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.diverged is not None or self.training.finished
 
 
 class _Trainer:
-    """Takes members to their ends, each with a record of its own, and saves them between two pieces of work.
+    """Trains members to the end, writes a record of each, and saves them between two pieces of work.
 
-    They are those of a `stack`, or one without.
+    They are the members of a `stack`; without a stack there is one.
     """
 
     def __init__(
@@ -208,59 +212,62 @@ class _Trainer:
         self.job = first.job
         self.title = first.job.title + (f" and {len(more)} more" if more else "")
         self.progress = TrainingProgress(self.title, first.training.unit, first.training.total)
-        self.live = list(members)
-        self.others: dict[int, Any] = {}  # what the checkpoint holds of replicas that train later
-        self.before, self.resumed = 0.0, 0
+        self.active = list(members)
+        self.other_states: dict[int, Any] = {}  # what the checkpoint holds of replicas that train later
+        self.earlier_seconds, self.resumed = 0.0, 0
         self.pause = environment.get_save_interval()
 
     def run(self) -> list[dict[str, Any]]:
         """Return the records, in the order of the members; `Interrupted` where a signal or the watch stopped it."""
-        forget_peak_memory()
-        signals = nullcontext(self.job.stopped) if self.job.stopped else stop_signal()
+        reset_peak_memory()
+        signals = nullcontext(self.job.stopped) if self.job.stopped else catch_stop_signals()
         with self.progress.bar or nullcontext(), signals as stopped:
             self._resume()
             self.began = time.perf_counter()
             self.save_at = self.began + self.pause
-            self._settle()
+            self._finish_members()
             note = ""
-            while self.live:
+            while self.active:
                 note = self._advance() or note
-                training = (self.live or self.members)[0].training
+                training = (self.active or self.members)[0].training
                 self.progress.update(training.done, note)
                 reason = stopped() or (self.job.watch() if self.job.watch else "")
-                if self.live and (reason or time.perf_counter() >= self.save_at):
+                if self.active and (reason or time.perf_counter() >= self.save_at):
                     self.save()
-                if self.live and reason:
+                if self.active and reason:
                     raise Interrupted(
                         f"{self.title}: stopped by {reason} at {training.unit} {training.done:g}, "
                         f"saved to {self.checkpoint.path}; the same command goes on from there"
                     )
-            self.progress.line(self.members[0].training.done, note)
+            self.progress.print_line(self.members[0].training.done, note)
         return [member.record for member in self.members]
 
     def _advance(self) -> str:
-        """Do a piece of work of all members that go on; return the first one's note."""
-        trainings = [member.training for member in self.live]
+        """Do a piece of work of all active members; return the first one's note."""
+        trainings = [member.training for member in self.active]
         try:
             notes = self.stack.advance(trainings) if self.stack else [trainings[0].advance()]
-        except Diverged as where:
-            notes = [where]
-        for member, note in zip(self.live, notes, strict=True):
+        except Diverged as error:
+            notes = [error]
+        for member, note in zip(self.active, notes, strict=True):
             if isinstance(note, Diverged):
-                member.diverged = note.where
-                self.progress.say(f"{member.job.title}: diverged: {note}" if self.stack else f"diverged: {note}")
+                member.diverged = note.details
+                self.progress.print_text(f"{member.job.title}: diverged: {note}" if self.stack else f"diverged: {note}")
             elif isinstance(note, Exception):
                 raise note
-        self._settle()
+        self._finish_members()
         return next((note for note in notes if isinstance(note, str)), "")
 
-    def _settle(self) -> None:
-        """Write the records of members that have come to their end; remove the checkpoint with the last of them."""
-        ended = [member for member in self.live if member.ended]
-        if not ended:
+    def _finish_members(self) -> None:
+        """Write the records of members that have ended; remove the checkpoint once all have."""
+        finished = [member for member in self.active if member.has_ended]
+        if not finished:
             return
-        for member in ended:
-            facts = run_facts(member.training.engine, self.device, self.seconds(), self.resumed) | member.code
+        for member in finished:
+            facts = (
+                collect_run_facts(member.training.engine, self.device, self.measure_seconds(), self.resumed)
+                | member.code
+            )
             if self.stack:
                 facts["stack_replicas"] = len(self.members)
             if self.device.type == "cuda":
@@ -268,25 +275,31 @@ class _Trainer:
             job, training = member.job, member.training
             outcome = training.outcome()
             # Before the record, which names its checksum: a record is never without the weights that it names.
-            if not member.diverged and job.resolved.keeps_weights(job.replica) and (kept := training.reported()):
+            if (
+                not member.diverged
+                and job.resolved.keeps_weights(job.replica)
+                and (parameters := training.get_reported_parameters())
+            ):
                 path = job.resolved.find_weights(job.replica, job.output)
-                about = describe(job.resolved, job.replica, training.vocabulary_sha256, training.reported_at)
-                facts["weights_sha256"] = save_weights(path, kept, about)
+                metadata = describe_weights(
+                    job.resolved, job.replica, training.vocabulary_sha256, training.reported_position
+                )
+                facts["weights_sha256"] = save_weights(path, parameters, metadata)
             member.record = make_record(job.resolved, job.replica, outcome, training.parameters, member.diverged, facts)
             write_record(job.output, member.record)
-        self.live = [member for member in self.live if not member.ended]
+        self.active = [member for member in self.active if not member.has_ended]
         if self.stack:
-            self.stack.keep([member.training for member in self.live])
+            self.stack.remove_all_but([member.training for member in self.active])
         # Only now: until the records are on the disk, the checkpoint is all there is.
-        if not self.live and self.others:
+        if not self.active and self.other_states:
             self.save()
-        elif not self.live:
+        elif not self.active:
             self.checkpoint.remove()
 
     def _resume(self) -> None:
-        self.checkpoint.load(self.progress.say, self._restore)
-        if training := next((member.training for member in self.live if member.training.done), None):
-            self.progress.say(f"goes on from {training.unit} {training.done:g}")
+        self.checkpoint.load(self.progress.print_text, self._restore)
+        if training := next((member.training for member in self.active if member.training.done), None):
+            self.progress.print_text(f"goes on from {training.unit} {training.done:g}")
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take over a checkpoint's state: all of it, so that what a damaged one left half done does not matter."""
@@ -297,24 +310,24 @@ class _Trainer:
                 if member.job.replica in states:
                     member.training.restore(states.pop(member.job.replica))
             trained = {r for r in states if entry_exists(self.job.output.with_name(Path(replicas(r)).name))}
-            self.others = {r: state for r, state in states.items() if r not in trained}
-            self.before, self.resumed = saved["seconds"], saved["resumed"] + 1
+            self.other_states = {r: state for r, state in states.items() if r not in trained}
+            self.earlier_seconds, self.resumed = saved["seconds"], saved["resumed"] + 1
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             if is_memory_error(error):
                 raise
             what = f"key {error} is missing" if isinstance(error, KeyError) else str(error).partition("\n")[0]
             raise DamagedCheckpoint(f"{what}: perhaps another version of Reprise made it") from error
 
-    def seconds(self) -> float:
+    def measure_seconds(self) -> float:
         """Return the training time over all resumptions, in seconds."""
-        return self.before + time.perf_counter() - self.began
+        return self.earlier_seconds + time.perf_counter() - self.began
 
     def save(self) -> None:
-        """Save all members that go on, in one file: a kill never leaves them at different steps."""
+        """Save all active members in one file: a kill never leaves them at different steps."""
         start = time.perf_counter()
-        states = {member.job.replica: member.training.state() for member in self.live}
-        training = self.others | states if self.stack else states[self.job.replica]
-        self.checkpoint.save({"training": training, "seconds": self.seconds(), "resumed": self.resumed})
+        states = {member.job.replica: member.training.state() for member in self.active}
+        training = self.other_states | states if self.stack else states[self.job.replica]
+        self.checkpoint.save({"training": training, "seconds": self.measure_seconds(), "resumed": self.resumed})
         now = time.perf_counter()
         self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
 
@@ -342,14 +355,14 @@ def torch_settings(threads: int = 1) -> Iterator[None]:
         memory.fill_uninitialized_memory = before[2]
 
 
-def forget_peak_memory() -> None:
+def reset_peak_memory() -> None:
     """Let Linux count this process's peak of memory anew, so that a record's is not that of a training before it."""
     with suppress(OSError):  # of a system that cannot: a later training's peak is then at least an earlier one's
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 @contextmanager
-def stop_signal() -> Iterator[Callable[[], str]]:
+def catch_stop_signals() -> Iterator[Callable[[], str]]:
     """Turn SIGTERM, SIGINT and SIGHUP into a flag that is read between two pieces of work; yield its reader."""
     received: list[str] = []
     main = threading.current_thread() is threading.main_thread()
@@ -362,7 +375,7 @@ def stop_signal() -> Iterator[Callable[[], str]]:
             signal.signal(number, handler)
 
 
-def device_of(job: Job) -> torch.device:
+def find_device(job: Job) -> torch.device:
     """Return where the job's engine computes; `UserError` as of `choose_device`."""
     return choose_device(job.device, job.resolved.config["training"]["protocol"], job.engine)
 
@@ -385,18 +398,18 @@ def choose_device(name: str, protocol: str, engine: str) -> torch.device:
     return torch.device(("cpu" if obstacle else "cuda") if name == "auto" else name)
 
 
-def run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: int) -> dict[str, Any]:
+def collect_run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: int) -> dict[str, Any]:
     """Say how the numbers were made: engine, device, threads, versions, wall time (s) and peak memory (MiB).
 
     The peak is the process's: of trainings in threads side by side none has one of its own.
     """
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, kilobytes elsewhere
-    alone = threading.current_thread() is threading.main_thread()
-    memory = {"peak_memory_mib": round(most / (2**20 if sys.platform == "darwin" else 2**10), 1)} if alone else {}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, kilobytes elsewhere
+    is_main = threading.current_thread() is threading.main_thread()
+    memory = {"peak_memory_mib": round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)} if is_main else {}
     versions = {"reprise": reprise.__version__, "python": platform.python_version()}
     return {
         "engine": engine,
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu ({processor()})",
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu ({read_processor_name()})",
         "threads": torch.get_num_threads(),
         "wall_seconds": round(wall_seconds, 3),
         **memory,

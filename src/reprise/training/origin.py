@@ -16,7 +16,7 @@ _PACKAGES = ("data", "evaluation", "models", "training")
 _SECONDS = 10
 
 
-def code_facts(kernel: Any = None) -> dict[str, Any]:
+def collect_code_facts(kernel: Any = None) -> dict[str, Any]:
     """Say what code trains.
 
     Args:
@@ -25,11 +25,11 @@ def code_facts(kernel: Any = None) -> dict[str, Any]:
     Returns:
         `commit` and `dirty`, None outside of a Git repository; `code`, the packages and their digest.
     """
-    packages = sorted({*_PACKAGES, *engine_packages(type(kernel).__module__)})
-    return {**git_state(), "code": {"packages": packages, "sha256": digest_packages(tuple(packages))}}
+    packages = sorted({*_PACKAGES, *list_engine_packages(type(kernel).__module__)})
+    return {**read_git_state(), "code": {"packages": packages, "sha256": digest_packages(tuple(packages))}}
 
 
-def engine_packages(module: str) -> list[str]:
+def list_engine_packages(module: str) -> list[str]:
     """Say which packages of engines a module is in: "reprise.engines.rntn.native" is in engines/rntn."""
     root, _, rest = module.partition(".engines.")
     return [f"engines/{rest.split('.')[0]}"] if root == "reprise" and "." in rest else []
@@ -41,26 +41,26 @@ def digest_packages(packages: Sequence[str]) -> str:
     shared = [*_SOURCE.glob("*.py"), *_SOURCE.glob("engines/*.py")]
     files = [*shared, *(path for package in packages for path in (_SOURCE / package).rglob("*"))]
     total = hashlib.sha256()
-    for name, path in sorted(_named(files)):
+    for name, path in sorted(_name_files(files)):
         total.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return total.hexdigest()
 
 
-def _named(files: Iterable[Path]) -> set[tuple[str, Path]]:
+def _name_files(files: Iterable[Path]) -> set[tuple[str, Path]]:
     return {(path.relative_to(_SOURCE).as_posix(), path) for path in files if path.suffix in _SUFFIXES}
 
 
 @cache
-def git_state() -> dict[str, Any]:
+def read_git_state() -> dict[str, Any]:
     """Say which commit the code is of, and whether a file differs from it; None for both where Git cannot tell."""
-    commit = _git("rev-parse", "HEAD")
-    changes = _git("status", "--porcelain", "--untracked-files=no")
+    commit = _run_git("rev-parse", "HEAD")
+    changes = _run_git("status", "--porcelain", "--untracked-files=no")
     if commit is None or changes is None:
         return {"commit": None, "dirty": None}
     return {"commit": commit.strip(), "dirty": bool(changes)}
 
 
-def _git(*arguments: str) -> str | None:
+def _run_git(*arguments: str) -> str | None:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # `status` writes nothing
     try:
         done = subprocess.run(

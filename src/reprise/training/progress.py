@@ -33,13 +33,13 @@ class TrainingProgress:
         if self.bar:
             self.bar.update(self.task, completed=done, note=note)
         elif time.monotonic() - self.last_line >= _SECONDS_BETWEEN_LINES:
-            self.line(done, note)
+            self.print_line(done, note)
 
-    def line(self, done: float, note: str) -> None:
+    def print_line(self, done: float, note: str) -> None:
         """Print a line in any case, terminal or not."""
         self.last_line = time.monotonic()
-        self.say(f"{self.unit} {done:g} of {self.total}: {note}")
+        self.print_text(f"{self.unit} {done:g} of {self.total}: {note}")
 
-    def say(self, text: str) -> None:
+    def print_text(self, text: str) -> None:
         """Print a text under the title."""
         _LOG.info("%s: %s", self.title, text)

@@ -21,8 +21,8 @@ from reprise.catalogue.models import MODELS, ModelRefused, find_model
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.clipping import clip_gradients
-from reprise.engines.readable import Hear
-from reprise.engines.stack import Member, Stack, join, result_of
+from reprise.engines.readable import LossReceiver
+from reprise.engines.stack import Member, Stack, compute_result, join_stack
 from reprise.errors import UserError, is_memory_error
 from reprise.files import dump_canonical_json
 from reprise.records.record import Outcome
@@ -42,11 +42,11 @@ stack collects the requests of all members and computes them together.
 
 
 class Diverged(Exception):
-    """A loss or a parameter is no longer finite: `where` has the quantity, and the epoch (from 1) or step (from 0)."""
+    """A loss or a parameter is not finite any more: `details` has the quantity, and epoch (from 1) or step (from 0)."""
 
-    def __init__(self, **where: Any) -> None:
-        super().__init__(", ".join(f"{k} {v}" for k, v in where.items()))
-        self.where = where
+    def __init__(self, **details: Any) -> None:
+        super().__init__(", ".join(f"{k} {v}" for k, v in details.items()))
+        self.details = details
 
 
 class Training(ABC):
@@ -63,7 +63,7 @@ class Training(ABC):
     vocabulary_sha256: str | None = None
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine) -> None:
-        self.config, self.seed, self.path, self.chosen = config, seed, corpus, engine
+        self.config, self.seed, self.path, self.requested_engine = config, seed, corpus, engine
         self.protocol, self.options = config["training"]["protocol"], config["training"]["options"]
         self.prepare()
 
@@ -99,12 +99,12 @@ class Training(ABC):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         for name in self.KEPT:
-            if isinstance(own := getattr(self, name), torch.Generator):
-                own.set_state(state[name])
+            if isinstance(value := getattr(self, name), torch.Generator):
+                value.set_state(state[name])
             else:
                 setattr(self, name, state[name])
 
-    def reported(self) -> dict[str, Tensor] | None:
+    def get_reported_parameters(self) -> dict[str, Tensor] | None:
         """Return the parameters that the outcome is of, a state_dict; None where nothing is learnt."""
         return None
 
@@ -118,24 +118,24 @@ class Training(ABC):
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         corpus = Corpus.load(self.path)
         self.vocabulary_sha256 = hashlib.sha256(dump_canonical_json(corpus.vocabulary).encode()).hexdigest()
-        if lacking := [split for split in splits if split not in corpus.splits]:
-            raise UserError(f"{self.path}: no {lacking[0]} split, {self._needed}")
+        if missing := [split for split in splits if split not in corpus.splits]:
+            raise UserError(f"{self.path}: no {missing[0]} split, {self._requirement}")
         return corpus
 
     def load_words(self, running: bool = True) -> Corpus:
         """Load a corpus of words: three splits of sentences that end with `</s>` or, if allowed, of `running` text."""
         corpus = self.load_corpus(*SPLITS)
         if corpus.boundaries not in (SENTENCE_END, "none"):
-            raise UserError(f"{self.path}: lines of symbols, and no words, {self._needed}")
+            raise UserError(f"{self.path}: lines of symbols, and no words, {self._requirement}")
         if corpus.boundaries == "none" and not running:
-            raise UserError(f"{self.path}: running text without the sentences, {self._needed}")
+            raise UserError(f"{self.path}: running text without the sentences, {self._requirement}")
         return corpus
 
     @property
-    def _needed(self) -> str:
+    def _requirement(self) -> str:
         return f"which the protocol {self.protocol} needs; name another dataset"
 
-    def lines_by_part(self, corpus: Corpus) -> dict[str, np.ndarray]:
+    def select_lines_by_part(self, corpus: Corpus) -> dict[str, np.ndarray]:
         """Return the numbers of the lines of each part: to train on, to choose the epoch by, and to test on.
 
         Raises:
@@ -158,9 +158,9 @@ class Training(ABC):
         model = self.config["model"]
         return find_model(model["name"]).build(model["options"], **sizes)
 
-    def generator(self, stream: str) -> torch.Generator:
-        """Make the replica's generator for one purpose, see `generator_for`."""
-        return generator_for(self.seed, stream)
+    def make_generator(self, stream: str) -> torch.Generator:
+        """Make the replica's generator for one purpose, see `derive_generator`."""
+        return derive_generator(self.seed, stream)
 
 
 class Pieces(Training):
@@ -184,7 +184,7 @@ def complete(work: Work) -> Any:
     result = None
     while True:
         try:
-            result = result_of(work.send(result))
+            result = compute_result(work.send(result))
         except StopIteration as end:
             return end.value
 
@@ -202,7 +202,7 @@ class Learner(Training):
 
     model: nn.Module
     optimiser: Any = None
-    hear: Mapping[str, Hear] = MappingProxyType({})
+    loss_receivers: Mapping[str, LossReceiver] = MappingProxyType({})
     """What takes the losses of single words while `measure` reads a text, by the text's name; see `read_words`."""
 
     @abstractmethod
@@ -212,31 +212,31 @@ class Learner(Training):
     def advance(self) -> str:
         return complete(self.work())
 
-    def compute(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
-        """Take the model, whose first weights are in float32, and the engine that `choose` has for it."""
+    def build_kernel(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
+        """Make the engine that `choose` has for the model, whose first weights are in float32."""
         self.model = model.to(dtype=self.dtype)
         self.parameters = sum(p.numel() for p in model.parameters())
-        if isinstance(self.chosen, Stack):
-            self.kernel = join(self.chosen, self.protocol, model, self.options)
+        if isinstance(self.requested_engine, Stack):
+            self.kernel = join_stack(self.requested_engine, self.protocol, model, self.options)
         else:
-            self.kernel = choose(self.chosen, model)
+            self.kernel = choose(self.requested_engine, model)
         self.engine = self.kernel.name
 
-    def descend_by(self, optimiser: Callable[[Iterable[nn.Parameter]], Any]) -> None:
+    def set_optimiser(self, optimiser: Callable[[Iterable[nn.Parameter]], Any]) -> None:
         """Set the optimiser, made of the model's parameters; a member of a stack is its own."""
         self.optimiser = self.kernel if isinstance(self.kernel, Member) else optimiser(self.model.parameters())
 
     def use_adam(self, fused: bool | None = None) -> None:
-        self.descend_by(lambda parameters: torch.optim.Adam(parameters, self.options["learning_rate"], fused=fused))
+        self.set_optimiser(lambda parameters: torch.optim.Adam(parameters, self.options["learning_rate"], fused=fused))
 
     @property
-    def _kernel_updates(self) -> bool:
+    def _has_updating_kernel(self) -> bool:
         """Whether the kernel has the parameters, and makes the updates."""
         return self.optimiser in (None, self.kernel)
 
     def update(self, *batch: Any) -> Any:
         """Make one step on a batch; return the second part of `loss`, from before it."""
-        if self._kernel_updates:
+        if self._has_updating_kernel:
             return self.kernel.update(*batch, self.options["learning_rate"])
         outputs = self.differentiate(*batch)
         self.clip()
@@ -246,7 +246,7 @@ class Learner(Training):
     @torch.no_grad()
     def read(self, *batch: Any) -> Any:
         """Return the second part of `loss` of a batch."""
-        return self.kernel.read(*batch) if self._kernel_updates else self.loss(*batch)[1]
+        return self.kernel.read(*batch) if self._has_updating_kernel else self.loss(*batch)[1]
 
     def differentiate(self, *batch: Any) -> Any:
         """Leave the gradients of a batch in the model's parameters; return the second part of `loss`."""
@@ -266,23 +266,23 @@ class Learner(Training):
         """Shorten the gradients to the configured norm."""
         clip_gradients(self.model.parameters(), self.options["clip_norm"])
 
-    def readable(self) -> nn.Module:
+    def get_readable_model(self) -> nn.Module:
         """Return the readable model with the parameters as they are now."""
-        if self._kernel_updates:
+        if self._has_updating_kernel:
             self.model.load_state_dict(self.kernel.export())
         return self.model
 
-    def learnt(self) -> dict[str, Tensor]:
+    def copy_parameters(self) -> dict[str, Tensor]:
         """Return copies of the parameters as they are now, a state_dict of the readable model."""
-        if self._kernel_updates:
+        if self._has_updating_kernel:
             return self.kernel.export()
         return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
-    def reported(self) -> dict[str, Tensor]:
-        return self.learnt()
+    def get_reported_parameters(self) -> dict[str, Tensor]:
+        return self.copy_parameters()
 
     def measure(self, tell: Callable[[str], None]) -> Outcome:
-        """Measures, with the parameters that were taken, what a record reports of texts that are only read.
+        """Measure, with the loaded parameters, what a record reports of texts that are only read.
 
         Args:
             tell: Takes a word about what is being read.
@@ -292,7 +292,7 @@ class Learner(Training):
         """
         raise UserError(f"the protocol {self.protocol} reports numbers of the training alone; there is none to measure")
 
-    def read_on_gpu(self) -> None:
+    def move_to_gpu(self) -> None:
         """Make the readable model read on a GPU from now on.
 
         Raises:
@@ -304,8 +304,8 @@ class Learner(Training):
             raise UserError(f"--device cuda: the protocol {self.protocol} is measured on the CPU; write --device cpu")
         self.kernel.model.to("cuda")
 
-    def read_words(self, split: str, hear: Hear) -> None:
-        """Read a text by the readable model; `hear` takes the losses of its words, some at a time.
+    def read_words(self, split: str, receive_losses: LossReceiver) -> None:
+        """Read a text by the readable model; `receive_losses` takes the losses of its words, some at a time.
 
         Raises:
             UserError: The protocol predicts no words one by one, or the text has no such split.
@@ -321,16 +321,16 @@ class Learner(Training):
         raise UserError(f"the protocol {self.protocol} trains no model that writes a text")
 
     @property
-    def reported_at(self) -> dict[str, int]:
+    def reported_position(self) -> dict[str, int]:
         """Which epoch or step the reported parameters are of."""
         return {self.unit: int(self.done)}
 
-    def take_parameters(self, parameters: Mapping[str, Tensor]) -> None:
-        """Go on from these parameters, a state_dict of the readable model."""
-        (self.kernel.load if self._kernel_updates else self.model.load_state_dict)(parameters)
+    def load_parameters(self, parameters: Mapping[str, Tensor]) -> None:
+        """Load parameters, a state_dict of the readable model."""
+        (self.kernel.load if self._has_updating_kernel else self.model.load_state_dict)(parameters)
 
     def state(self) -> dict[str, Any]:
-        learnt = {"parameters": self.kernel.export() if self._kernel_updates else self.model.state_dict()}
+        learnt = {"parameters": self.kernel.export() if self._has_updating_kernel else self.model.state_dict()}
         if self.optimiser is not None:
             learnt["optimiser"] = self.optimiser.state_dict()
         if self.CARRIED:
@@ -339,7 +339,7 @@ class Learner(Training):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
-        self.take_parameters(state["parameters"])
+        self.load_parameters(state["parameters"])
         if self.optimiser is not None:
             self.optimiser.load_state_dict(state["optimiser"])
         if self.CARRIED:
@@ -354,17 +354,17 @@ def map_tensors(function: Callable[[Tensor], Tensor], state: Any) -> Any:
 
 
 class Steps(Learner):
-    """Steps 0, 1, …, `steps` - 1, `at_once` of them a piece of work."""
+    """Steps 0, 1, …, `steps` - 1, `piece_size` of them a piece of work."""
 
     unit = "step"
-    at_once: int
+    piece_size: int
     step = 0
 
     @abstractmethod
     def take_step(self) -> Work:
         """Make a step; return a note on it. Raises `Diverged`."""
 
-    def check(self, loss: float) -> None:
+    def check_loss(self, loss: float) -> None:
         """Raise `Diverged` unless the step's loss is finite."""
         if not math.isfinite(loss):
             raise Diverged(step=self.step, quantity="training loss")
@@ -374,7 +374,7 @@ class Steps(Learner):
         return self.step
 
     def work(self) -> Work:
-        for _ in range(min(self.at_once, self.total - self.step)):
+        for _ in range(min(self.piece_size, self.total - self.step)):
             note = yield from self.take_step()
             self.step += 1
         return note
@@ -393,9 +393,9 @@ def build_training(resolved: Resolved, replica: int, corpus: Path | None, engine
         UserError: The model refuses an option, or the corpus does not fit.
     """
     protocol = resolved.config["training"]["protocol"]
-    made = resolve_name(PROTOCOLS[protocol].target)
+    training_class = resolve_name(PROTOCOLS[protocol].target)
     try:
-        return made(resolved.config, replica, corpus, engine)
+        return training_class(resolved.config, replica, corpus, engine)
     except ModelRefused as error:
         file, model = f"config/papers/{resolved.paper}.yaml", resolved.config["model"]["name"]
         raise UserError(f"{resolved.id}: model {model}: {error}; change the option in {file}") from error
@@ -414,7 +414,7 @@ def report_model(resolved: Resolved) -> Iterator[None]:
         if resolved.is_check or isinstance(error, (UserError, OSError)) or is_memory_error(error):
             raise
         name, protocol = resolved.config["model"]["name"], resolved.config["training"]["protocol"]
-        place = _place_in_model(error, find_model(name).target.partition(":")[0])
+        place = _find_place_in_model(error, find_model(name).target.partition(":")[0])
         if place is None:
             raise
         like = [MODELS[other].file for other in PROTOCOLS[protocol].models if other not in ("none", name)]
@@ -423,7 +423,7 @@ def report_model(resolved: Resolved) -> Iterator[None]:
         raise UserError(f"{place}: {type(error).__name__}: {str(error).partition(chr(10))[0]}: {where}") from error
 
 
-def _place_in_model(error: Exception, module: str) -> str | None:
+def _find_place_in_model(error: Exception, module: str) -> str | None:
     """Return file and line of a user's model module that are to blame for an error; None where they are not."""
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or Path(file).is_relative_to(_PACKAGE):
@@ -439,7 +439,7 @@ def _place_in_model(error: Exception, module: str) -> str | None:
     return None
 
 
-def generator_for(seed: int, stream: str) -> torch.Generator:
+def derive_generator(seed: int, stream: str) -> torch.Generator:
     """Make a CPU generator for one purpose ("weights", "data", …) of one replica; streams are independent."""
     digest = hashlib.sha256(f"{seed}/{stream}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)

@@ -16,8 +16,8 @@ from reprise.errors import Interrupted, UserError
 from reprise.files import describe_os_error, entry_exists
 from reprise.records.record import load_record
 from reprise.records.resolved import Resolved
-from reprise.training.locks import Held
-from reprise.training.loop import Job, run_jobs, stop_signal
+from reprise.training.locks import LockHeld
+from reprise.training.loop import Job, catch_stop_signals, run_jobs
 
 _LOG = logging.getLogger(__name__)
 _RESERVE_SECONDS = 3.0
@@ -40,8 +40,8 @@ class Log:
             file.write(stamped + "\n")
 
 
-def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tuple[Resolved, int]]:
-    """Experiments and replicas without a record under any of `roots`, the most valuable first.
+def list_missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tuple[Resolved, int]]:
+    """List experiments and replicas without a record under any of `roots`, the most valuable first.
 
     A replica is worth more, the fewer its experiment has; among equals the order of `experiments` decides.
     """
@@ -50,11 +50,11 @@ def missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tupl
         trained = [any(entry_exists(root / path) for root in roots) for path in resolved.list_record_paths()]
         gaps = [replica for replica, exists in enumerate(trained) if not exists]
         gaps_by_worth += [(sum(trained) + i, resolved, replica) for i, replica in enumerate(gaps)]
-    return [(resolved, replica) for _, resolved, replica in sorted(gaps_by_worth, key=lambda one: one[0])]
+    return [(resolved, replica) for _, resolved, replica in sorted(gaps_by_worth, key=lambda gap: gap[0])]
 
 
-def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]:
-    """List a line for every record under `roots` that is not whole. `OSError` where one cannot be read."""
+def list_damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]:
+    """List a line for every record under `roots` that is damaged. `OSError` where one cannot be read."""
     problems: dict[str, str] = {}  # by the real path: two roots may be one folder, or share the record
     for resolved in experiments:
         for replica, path in enumerate(resolved.list_record_paths()):
@@ -70,38 +70,38 @@ def damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[str]
 class Runner:
     """Trains groups of jobs in their order: a replica each, or replicas of one experiment that train together.
 
-    `end`: when to be done, by `time.monotonic`. `at_once`: groups that train at the same time, in threads.
+    `end`: when to be done, by `time.monotonic`. `parallel`: the number of groups that train at a time, in threads.
     `failed`, `unfinished` (saved, or not begun) and `held` (by other processes) are jobs.
     """
 
     def __init__(
-        self, groups: Iterable[Sequence[Job]], end: float, say: Callable[[str], None], at_once: int = 1
+        self, groups: Iterable[Sequence[Job]], end: float, log: Callable[[str], None], parallel: int = 1
     ) -> None:
-        self.groups, self.end, self.say, self.at_once = list(groups), end, say, at_once
+        self.groups, self.end, self.log, self.parallel = list(groups), end, log, parallel
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
         self.held: list[Job] = []
 
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Return whether no more than the time for a save is left."""
         return self.end - time.monotonic() < _RESERVE_SECONDS
 
     def run(self) -> None:
         """Raise `Interrupted` where a signal stopped a training, which is saved."""
-        with stop_signal() as stopped:
-            if self.at_once == 1:
+        with catch_stop_signals() as stopped:
+            if self.parallel == 1:
                 for group in self.groups:
-                    self._begin(group, stopped)
+                    self._run_group(group, stopped)
                 return
-            with ThreadPoolExecutor(self.at_once) as pool:
-                for done in [pool.submit(self._begin, group, stopped) for group in self.groups]:
+            with ThreadPoolExecutor(self.parallel) as pool:
+                for done in [pool.submit(self._run_group, group, stopped) for group in self.groups]:
                     done.result()
 
-    def _begin(self, group: Sequence[Job], stopped: Callable[[], str]) -> None:
+    def _run_group(self, group: Sequence[Job], stopped: Callable[[], str]) -> None:
         if stopped():
             raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
         jobs = [job for job in group if not job.output.exists()]
-        if self.over():
+        if self.is_over():
             self.unfinished += jobs
         elif jobs:
             try:
@@ -112,27 +112,27 @@ class Runner:
 
     def _train(self, jobs: list[Job], stopped: Callable[[], str]) -> None:
         title = jobs[0].title + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
-        self.say(f"{title}: begins")
-        records, without = [], self.held
+        self.log(f"{title}: begins")
+        records, jobs_without_record = [], self.held
         try:
-            how = {"watch": lambda: "the end of its time" if self.over() else "", "stopped": stopped}
-            records = run_jobs([replace(job, **how) for job in jobs])
-        except Held as busy:
-            self.say(str(busy))
-        except Interrupted as stop:
+            settings = {"watch": lambda: "the end of its time" if self.is_over() else "", "stopped": stopped}
+            records = run_jobs([replace(job, **settings) for job in jobs])
+        except LockHeld as error:
+            self.log(str(error))
+        except Interrupted as error:
             if stopped():
                 raise
-            self.say(str(stop))
-            without = self.unfinished
+            self.log(str(error))
+            jobs_without_record = self.unfinished
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
-            self.say(f"{title}: left out: {describe_os_error(error) if isinstance(error, OSError) else error}")
-            without = self.failed
+            self.log(f"{title}: left out: {describe_os_error(error) if isinstance(error, OSError) else error}")
+            jobs_without_record = self.failed
         except Exception:  # an error of ours ends this training alone, and its traceback is kept
-            self.say(f"{title}: left out:\n{traceback.format_exc()}")
-            without = self.failed
-        without += [job for job in jobs if not job.output.exists()]
+            self.log(f"{title}: left out:\n{traceback.format_exc()}")
+            jobs_without_record = self.failed
+        jobs_without_record += [job for job in jobs if not job.output.exists()]
         for record in records:
             name = f"{record['paper']}/{record['experiment']} replica {record['replica']}"
-            self.say(f"{name}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
+            self.log(f"{name}: {record['status']}, {record['run']['wall_seconds']:.0f} s")

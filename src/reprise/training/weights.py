@@ -29,7 +29,7 @@ def save_weights(path: Path, parameters: Mapping[str, Tensor], metadata: Mapping
     Args:
         path: The file.
         parameters: A state_dict of the readable model.
-        metadata: What the file says of itself, see `describe`.
+        metadata: What the file says of itself, see `describe_weights`.
 
     Returns:
         The file's SHA-256.
@@ -40,7 +40,7 @@ def save_weights(path: Path, parameters: Mapping[str, Tensor], metadata: Mapping
     return hashlib.sha256(content).hexdigest()
 
 
-def describe(resolved: Resolved, replica: int, vocabulary: str | None, at: Mapping[str, int]) -> dict[str, Any]:
+def describe_weights(resolved: Resolved, replica: int, vocabulary: str | None, at: Mapping[str, int]) -> dict[str, Any]:
     """Say what weights are of: experiment, configuration, vocabulary (its SHA-256), and the epoch or step."""
     return {
         "experiment": resolved.id,
@@ -77,27 +77,31 @@ def load_weights(
     content = read_whole(path)
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
-            about = json.loads((file.metadata() or {})[_KEY])
+            metadata = json.loads((file.metadata() or {})[_KEY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        stated = {key: about[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "replica")}
-        at = {str(unit): int(count) for unit, count in about["at"].items()}
+        stated = {key: metadata[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "replica")}
+        at = {str(unit): int(count) for unit, count in metadata["at"].items()}
     except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError, OSError):
         raise UserError(f"{path}: not a whole file of Reprise's weights; {remedy}") from None
-    wanted = {"format": FORMAT, "experiment": resolved.id, "config_hash": resolved.config_hash}
-    for key, value in (wanted | {"vocabulary_sha256": vocabulary}).items():
+    expected = {"format": FORMAT, "experiment": resolved.id, "config_hash": resolved.config_hash}
+    for key, value in (expected | {"vocabulary_sha256": vocabulary}).items():
         if stated[key] != value:
             raise UserError(f"{path}: key {key}: {stated[key]!r}, not {value!r}; name the weights of this experiment")
     if stated["replica"] != replica:  # whose fold, or whose seed, would be another
         raise UserError(f"{path}: key replica: {stated['replica']!r}, not {replica}; name the replica with --replica")
-    own = model.state_dict()
-    if {n: value.shape for n, value in tensors.items()} != {n: value.shape for n, value in own.items()}:
+    parameters = model.state_dict()
+    if {n: value.shape for n, value in tensors.items()} != {n: value.shape for n, value in parameters.items()}:
         raise UserError(f"{path}: other parameters than the model {resolved.config['model']['name']} has; {remedy}")
-    if wrong := [name for name, value in tensors.items() if value.dtype != own[name].dtype or not finite(value)]:
-        raise UserError(f"{path}: {wrong[0]} holds other numbers than {own[wrong[0]].dtype}, all finite; {remedy}")
+    if wrong := [
+        name for name, value in tensors.items() if value.dtype != parameters[name].dtype or not is_finite(value)
+    ]:
+        raise UserError(
+            f"{path}: {wrong[0]} holds other numbers than {parameters[wrong[0]].dtype}, all finite; {remedy}"
+        )
     model.load_state_dict(tensors)
     return at, hashlib.sha256(content).hexdigest()
 
 
-def finite(value: Tensor) -> bool:
+def is_finite(value: Tensor) -> bool:
     """Return whether all numbers of a tensor are finite."""
     return bool(torch.isfinite(value).all())

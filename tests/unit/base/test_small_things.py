@@ -23,7 +23,7 @@ from reprise.files import atomic_path, escape_formula, write_if_changed, write_j
 from reprise.records.resolved import Resolved
 from reprise.report.page.cards import make_command
 from reprise.report.parts.tables import Table
-from reprise.training.devices import gpu_ids, gpus_wanted, visible_gpus
+from reprise.training.devices import count_gpus_needed, count_visible_gpus, list_gpus
 from reprise.units import bits, perplexity
 
 
@@ -131,19 +131,19 @@ def machine(monkeypatch, tmp_path):
 )
 def test_gpus_named_by_the_environment(machine, monkeypatch, value, names):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    assert visible_gpus() == len(names)
-    assert gpu_ids(2) == (names or ["0", "1"])  # torch may see what nothing shows: then they are numbers
+    assert count_visible_gpus() == len(names)
+    assert list_gpus(2) == (names or ["0", "1"])  # torch may see what nothing shows: then they are numbers
 
 
 def test_gpus_shown_by_their_device_files_or_by_the_driver(machine):
     for name in ("nvidiactl", "nvidia-uvm", "null"):
         (machine / name).touch()
-    assert visible_gpus() == 0
+    assert count_visible_gpus() == 0
     (machine / "nvidia0").touch()
-    assert visible_gpus() == 1
+    assert count_visible_gpus() == 1
     for name in ("0000:01:00.0", "0000:02:00.0"):
         (machine / "gpus" / name).mkdir(parents=True)
-    assert visible_gpus() == 2
+    assert count_visible_gpus() == 2
 
 
 def test_gpus_told_by_nvidias_command_but_in_a_job_of_slurm_only_its_own(machine, monkeypatch):
@@ -151,12 +151,12 @@ def test_gpus_told_by_nvidias_command_but_in_a_job_of_slurm_only_its_own(machine
     monkeypatch.setattr("reprise.training.devices.shutil.which", lambda name: "nvidia-smi")
     shown = subprocess.CompletedProcess([], 0, "GPU 0: A\nGPU 1: B\n", "")
     monkeypatch.setattr("reprise.training.devices.subprocess.run", lambda *_, **__: shown)
-    assert visible_gpus() == 2
+    assert count_visible_gpus() == 2
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert visible_gpus() == 0
+    assert count_visible_gpus() == 0
     for value, count in (("NoDevFiles", 0), ("0", 1)):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-        assert visible_gpus() == count
+        assert count_visible_gpus() == count
 
 
 @pytest.mark.parametrize(
@@ -172,12 +172,12 @@ def test_gpus_told_by_nvidias_command_but_in_a_job_of_slurm_only_its_own(machine
 def test_a_gpu_is_asked_for_only_where_it_is_of_use(protocol, device, visible, wanted):
     training = {"training": {"protocol": protocol, "options": {}}}
     one = replace(experiment("e", DIGITS, None), config=DIGITS | training, device=device)
-    assert gpus_wanted(one, visible) == wanted
-    assert gpus_wanted(replace(one, config={"check": "c"}), visible) == 0
+    assert count_gpus_needed(one, visible) == wanted
+    assert count_gpus_needed(replace(one, config={"check": "c"}), visible) == 0
 
 
 def test_gpus_are_found_without_torch():
-    code = "import sys, reprise.training.devices as d; d.visible_gpus(); sys.exit('torch' in sys.modules)"
+    code = "import sys, reprise.training.devices as d; d.count_visible_gpus(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -73,7 +73,7 @@ EACH = [(bench, name, workload) for bench, name in NAMES for workload in TINY[be
 def folder(tmp_path, monkeypatch):
     """Without prepared corpora, with the engines that are compiled already."""
     for name in ("rntn", "gso", "loglinear"):
-        monkeypatch.setenv("REPRISE_BUILD", str(build.library(name).parent))
+        monkeypatch.setenv("REPRISE_BUILD", str(build.build_library(name).parent))
     monkeypatch.chdir(tmp_path)
     # Compiled programs stand here as what they are compiled from.
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)

@@ -57,7 +57,7 @@ def test_what_is_printed_holds_in_part():
     first, *others = errors("second-order-jacobian-printed").values()
     assert first < 1e-13
     assert min(others) > 0.1
-    text = lecture._text()
+    text = lecture._make_text()
     expected = {"the text's last word": pytest.approx(1 / text.count(text[-1])), "every other word": 0.0}
     assert errors("bigram-mass-printed") == expected
 
@@ -119,15 +119,27 @@ NOTICED = [
     ("mrnn-is-the-case-without-e", MultiplicativeRNN, "transition", shifted, 1e-8),
     ("full-tensor-by-sufficient-rank", FullTensor, "transition", shifted, 1e-8),
     ("second-order-jacobian-corrected", GSO, "transition", of_another_state, 1e-4),
-    ("first-order-term-keeps-the-gradient", gso, "_with", lambda change: lambda model, **values: model, 0.99),
+    (
+        "first-order-term-keeps-the-gradient",
+        gso,
+        "_replace_parameters",
+        lambda change: lambda model, **values: model,
+        0.99,
+    ),
     ("norm-clipping", lecture, "clip_gradients", component_by_component, 0.01),
     ("norm-clipping", lecture, "clip_gradients", lambda clip: lambda parameters, threshold: None, 1),
     ("gate-limits", GRU, "step", exchanged, 0.1),
     ("jacobian-bound", lecture_jacobians, "SLOPES", lambda slopes: {**slopes, "sigmoid": 0.05}, 1),
     ("parameters-over-length", RNN, "step", a_matrix_every_step, 98 * 36 - 1),
     ("notes-jacobian-corrected", lecture_jacobians, "reduce", the_other_way_round, 0.1),
-    ("decoder-inputs", lecture_layers, "_readings", lambda of: lambda: [(a.tanh(), b) for a, b in of()], 0.1),
-    ("memory-over-length", lecture_networks, "_waiting", lambda of: lambda _, texts: sum(map(len, texts)) ** 2, 6),
+    ("decoder-inputs", lecture_layers, "_draw_readings", lambda of: lambda: [(a.tanh(), b) for a, b in of()], 0.1),
+    (
+        "memory-over-length",
+        lecture_networks,
+        "_measure_waiting_bytes",
+        lambda of: lambda _, texts: sum(map(len, texts)) ** 2,
+        6,
+    ),
     ("background-alone", LogLinearRNN, "log_p", without_b, 0.1),
     # 37 then has its share of a mass that was never given to it.
     ("unseen-numerals", LogLinearRNN, "log_p", without_b, 0.5),
@@ -146,13 +158,13 @@ def test_a_mistake_is_noticed(monkeypatch, name, owner, attribute, change, least
 
 def test_the_paper_s_constraints_are_all_needed(monkeypatch):
     """Without one of B = U, C = W, f = b, which the paper omits, the MI-RNN is no case of the general model."""
-    with_all = gso._with
+    with_all = gso._replace_parameters
     for left_out in ("A", "B", "C", "D", "E", "f"):
 
         def without(model, skip=left_out, **values):
             return with_all(model, **{key: value for key, value in values.items() if key != skip})
 
-        monkeypatch.setattr(gso, "_with", without)
+        monkeypatch.setattr(gso, "_replace_parameters", without)
         assert run_check("integration-is-the-constrained-case")[0].error > 0.01, left_out
 
 
@@ -183,7 +195,7 @@ def test_memory_of_a_corpus_is_that_of_a_sentence(monkeypatch):
 
 
 def test_the_note_tells_how_little_the_background_gives_an_unseen_numeral():
-    log_b, _ = numerals._of_finite_mass()
+    log_b, _ = numerals._make_finite_background()
     city = math.exp(log_b[numerals.TYPES.index(numerals.CITY)])
     share = numerals.SHRINK ** len(numerals.NUMERAL) / city
     note = project().papers["llrnn"].experiments["l13-numerals"].note
@@ -208,7 +220,7 @@ def test_rows_of_table_1_have_the_parameters_that_are_printed_but_two_that_are_c
     exact = {"s-RNN 100, PTB": 2_020_100, "RNTN 100, PTB": 103_010_000, "m-RNN 100, PTB": 3_030_100}
     exact |= {"r-RNTN 150, PTB": 5_275_000, "r-RNTN 150, text8": 19_879_451, "r-GRU 244, PTB": 15_523_360}
     exact |= {"LSTM 650, PTB": 16_392_600, "RNTN 100, text8": 388_873_051}
-    assert {row: rntn.parameters(row) for row in exact} == exact
+    assert {row: rntn.count_row_parameters(row) for row in exact} == exact
     reported = project().papers["rrntn"].experiments["text8-rntn-100"].reported
     assert [r.value for r in reported if r.metric == "parameters"] == [exact["RNTN 100, text8"]]
     found = errors("table-1-printed-parameters")
@@ -222,14 +234,14 @@ def test_operations_depend_on_the_state_and_not_on_the_number_of_matrices(monkey
     monkeypatch.setattr(rntn, "PTB", 150)
     assert [f.error for f in run_check("operations-independent-of-matrices")] == [0.0] * 4
     # 20 words: a product with U_h and one with W_o each
-    assert rntn._operations(30, 7) == 20 * (2 * 30 * 30 + 2 * 30 * 150)
+    assert rntn._count_operations(30, 7) == 20 * (2 * 30 * 30 + 2 * 30 * 150)
 
 
 def test_seconds_of_the_engine_that_trains_are_compared_with_those_of_one_matrix(monkeypatch):
     engine = rntn.rntn.choose("reference", rntn.RNTN(rntn.PTB, 4))
-    assert 0 < rntn._cpu_seconds(engine, rntn._zipf_text(40)) < 60
+    assert 0 < rntn._measure_cpu_seconds(engine, rntn._draw_zipf_text(40)) < 60
     monkeypatch.setattr(rntn, "PTB", 300)
     taken = {(100, 1): 1.0, (100, 100): 1.25, (100, 300): 0.5, (150, 1): 2.0}
     monkeypatch.setattr(rntn.rntn, "choose", lambda name, model: (model.hidden, model.matrices))
-    monkeypatch.setattr(rntn, "_cpu_seconds", lambda engine, data: taken[engine])
+    monkeypatch.setattr(rntn, "_measure_cpu_seconds", lambda engine, data: taken[engine])
     assert list(errors("seconds-independent-of-matrices").values()) == [0.25, 0.0, 0.0]

@@ -155,7 +155,7 @@ def test_bad_input_is_one_line_with_file_and_key_also_with_quiet(kind, clone, mo
     command, file, key, *before = KINDS[kind]
     # Given back when the test ends, whatever it was set to.
     monkeypatch.setenv("REPRISE_MIRROR", "")
-    monkeypatch.setattr("reprise.cli.run.visible_gpus", lambda: 0)
+    monkeypatch.setattr("reprise.cli.run.count_visible_gpus", lambda: 0)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     for step in before:
         step() if callable(step) else cli.main(step.split())

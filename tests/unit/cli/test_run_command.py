@@ -16,10 +16,10 @@ from reprise.evidence.collect import collect
 from reprise.files import write_atomically
 from reprise.records.record import read_record
 from reprise.training import timebox
-from reprise.training.locks import replica_lock
+from reprise.training.locks import lock_replica
 from reprise.training.protocols.palindromes import FinalDigit
 from reprise.training.protocols.rntn import SubsequenceSGD
-from reprise.training.timebox import missing
+from reprise.training.timebox import list_missing
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_without_a_gpu_replicas_train_one_by_one_and_leave_records_that_collect_
 
 def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, monkeypatch):
     (one,) = write(small("a", max_epochs=3))
-    monkeypatch.setattr(SubsequenceSGD, "at_once", 20)
+    monkeypatch.setattr(SubsequenceSGD, "piece_size", 20)
     seconds = iter([1] * 6)
     monkeypatch.setattr(timebox.Runner, "over", lambda self: not next(seconds, 0))
     assert run("--minutes", "1") == EXIT_INTERRUPTED
@@ -70,7 +70,7 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
 
 def test_the_time_is_up_where_no_more_than_that_for_a_save_is_left():
     ends = [time.monotonic() + left for left in (-1, 2, 60, math.inf)]
-    assert [timebox.Runner([], end, print).over() for end in ends] == [True, True, False, False]
+    assert [timebox.Runner([], end, print).is_over() for end in ends] == [True, True, False, False]
 
 
 def test_an_experiment_beside_its_paper_is_trained_alone(place):
@@ -149,13 +149,13 @@ def test_replicas_of_the_experiments_with_the_fewest_records_come_first(tmp_path
     a, b = small("a", replicas=3), small("b", replicas=2)
     for replica in range(2):
         write_atomically(tmp_path / a.get_record_path(replica), "")
-    gaps = [(one.experiment, replica) for one, replica in missing([a, b], [Path("/nowhere"), tmp_path])]
+    gaps = [(one.experiment, replica) for one, replica in list_missing([a, b], [Path("/nowhere"), tmp_path])]
     assert gaps == [("b", 0), ("b", 1), ("a", 2)]
 
 
 def test_what_another_process_trains_is_passed_over(place):
     a, b = write(small("a"), small("b"))
-    with replica_lock(Path("checkpoints", a.id, f"0-{a.config_hash}.lock"), "p/a replica 0"):
+    with lock_replica(Path("checkpoints", a.id, f"0-{a.config_hash}.lock"), "p/a replica 0"):
         assert run() == EXIT_INTERRUPTED
     assert [records(a), len(records(b))] == [[], 1]
     assert "1 in training elsewhere" in log()
@@ -219,9 +219,9 @@ def test_trainings_at_once_leave_what_they_leave_one_after_another(tmp_path):
         for name, size in (("a", 3), ("b", 4), ("c", 5))
     ]
     found = []
-    for at_once in (1, 3):
-        jobs = [jobs_of([one], tmp_path / str(at_once), "stacked") for one in some]
-        run = timebox.Runner(jobs, math.inf, lambda line: None, at_once)
+    for parallel in (1, 3):
+        jobs = [jobs_of([one], tmp_path / str(parallel), "stacked") for one in some]
+        run = timebox.Runner(jobs, math.inf, lambda line: None, parallel)
         run.run()
         assert [run.failed, run.unfinished, run.held] == [[], [], []]
         found.append([read_record(job.output, job.resolved)["result_sha256"] for group in jobs for job in group])

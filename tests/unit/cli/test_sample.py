@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from reprise.cli.sample import Text, draw_symbols
-from reprise.evaluation.neighbours import neighbours, words_with_matrices
+from reprise.evaluation.neighbours import find_neighbours, find_words_with_matrices
 from reprise.models.rntn import RNTN
 
 WORDS = ["</s>", "<unk>", "a", "bc"]
@@ -62,12 +62,12 @@ def test_words_have_blanks_between_them_and_sentences_a_line_each():
 
 def test_neighbours_are_the_nearest_by_cosine_of_what_rows_do_not_share():
     rows = torch.tensor([[9.0, 1.0, 0.0], [9.0, 2.0, 0.1], [9.0, -1.0, 0.0], [9.0, -2.0, 0.1]])
-    assert [near[0] for near in neighbours(rows, 1)] == [1, 0, 3, 2]
-    assert all(len(near) == 3 and i not in near for i, near in enumerate(neighbours(rows, 9)))
+    assert [near[0] for near in find_neighbours(rows, 1)] == [1, 0, 3, 2]
+    assert all(len(near) == 3 and i not in near for i, near in enumerate(find_neighbours(rows, 9)))
 
 
 def test_only_models_with_matrices_of_single_words_have_them():
-    vectors, matrices = words_with_matrices(RNTN(10, 4, matrices=5))
+    vectors, matrices = find_words_with_matrices(RNTN(10, 4, matrices=5))
     assert (vectors.shape, matrices.shape) == ((10, 4), (5, 16))
     for model in (RNTN(10, 4), RNTN(10, 4, matrices=5, mapping="f_mod"), nn.Linear(2, 2)):
-        assert words_with_matrices(model) is None
+        assert find_words_with_matrices(model) is None

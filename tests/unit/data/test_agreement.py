@@ -6,7 +6,7 @@ import pytest
 from treebank_helpers import FEM, FEM_PLUR, MASC, MASC_PLUR, read
 
 from reprise.data.treebank.agreement import DISTANT, FEATURES, KINDS, find_pairs
-from reprise.data.treebank.ud_french import ranked_types, token_rows, word_places
+from reprise.data.treebank.ud_french import find_word_places, rank_types, select_rows
 
 FIN, FIN_PLUR = "Number=Sing|VerbForm=Fin", "Number=Plur|VerbForm=Fin"
 PART = "Tense=Past|VerbForm=Part"
@@ -32,9 +32,9 @@ LA_MAISON = f"La le DET {FEM} 2 det\nmaison maison NOUN {FEM}"
 def pairs(folder, sentence: str, forms: list[str] = FORMS, accounting: str = "words") -> set[tuple]:
     """(kind, feature, right, wrong, distance) of a test sentence."""
     tests, others = read(folder / "test", sentence), read(folder / "other", *forms)
-    text = [token_rows(sentence, accounting) for sentence in tests + others]
-    vocabulary = list(ranked_types(text))
-    places = word_places(text[: len(tests)])
+    text = [select_rows(sentence, accounting) for sentence in tests + others]
+    vocabulary = list(rank_types(text))
+    places = find_word_places(text[: len(tests)])
     arrays, facts = find_pairs(
         {"test1": (tests, places)}, tests + others, {form: i for i, form in enumerate(vocabulary)}
     )

@@ -10,7 +10,7 @@ from reprise.data.pairs import multi30k
 from reprise.data.synthetic import synthetic_pairs
 from reprise.data.text import books, ptb, text8, wsj_characters
 from reprise.data.treebank import ud_french, ud_tags
-from reprise.data.treebank.tagged import corpus_of
+from reprise.data.treebank.tagged import make_tagged_corpus
 from reprise.errors import UserError
 
 FETCH = "run `python -m reprise fetch raw`"
@@ -39,7 +39,7 @@ def book(content: str | bytes, *names: str) -> dict[str, str | bytes]:
 
 
 def tagged(splits: dict) -> object:
-    return lambda raw, options: corpus_of("t", splits, 1, "X", {})
+    return lambda raw, options: make_tagged_corpus("t", splits, 1, "X", {})
 
 
 SOME = [[("a", "Y")]]

@@ -24,7 +24,7 @@ def small() -> Corpus:
     split = Split(np.array([2, 0, 1, 0, 1], np.int32), np.array([0, 3, 5], np.int64))
     return Corpus(
         name="toy",
-        splits={"train": split, "test": Split.whole(split.tokens[:2])},
+        splits={"train": split, "test": Split.of_text(split.tokens[:2])},
         vocabulary=["été", "</s>", "b"],
         counts=np.array([2, 2, 1], np.int64),
         facts={"tokens": {"train": 5}, "entropy": 1.25},
@@ -203,7 +203,7 @@ def test_a_part_without_a_token_to_predict_is_refused_when_the_corpus_is_made(tm
     spec = NamedDataset(name="toy", title="Toy", licence="none", homepage="", prepare=prepare)
     made = tmp_path / "toy.npz"
     if part is None:
-        assert prepare_corpus(spec, options, tmp_path / "raw", made).unpredicted_part() is None
+        assert prepare_corpus(spec, options, tmp_path / "raw", made).find_part_without_targets() is None
         return
     with pytest.raises(UserError, match=f"raw/toy: {part} has no token to predict"):
         prepare_corpus(spec, options, tmp_path / "raw", made)

@@ -16,7 +16,7 @@ import pytest
 
 from reprise.config.datasets import NamedDataset, RawFile
 from reprise.data.fetch import fetch_file, read_member
-from reprise.data.raw import file_digest
+from reprise.data.raw import compute_digest
 from reprise.errors import UserError
 
 RIGHT = b"no it was n't black monday\n" * 5000
@@ -254,7 +254,7 @@ def test_a_mirror_without_the_file(server, asked, fetching, tmp_path):
 def test_a_file_that_the_mirror_alone_has_is_checked(fetching, tmp_path, algorithm):
     assert "has no url and no mirror has it; set REPRISE_MIRROR to a folder" in fetching.refused(None)
     (tmp_path / "x").write_bytes(RIGHT)
-    given = {"algorithm": algorithm, "digest": file_digest(tmp_path / "x", algorithm)}
+    given = {"algorithm": algorithm, "digest": compute_digest(tmp_path / "x", algorithm)}
     there = fetching.put(WRONG)
     assert f"key datasets.toy.files, or replace {there}" in fetching.refused(None, **given)
     fetching.put(RIGHT)
@@ -263,8 +263,8 @@ def test_a_file_that_the_mirror_alone_has_is_checked(fetching, tmp_path, algorit
 
 def test_checksums_are_those_of_git_and_openssl(tmp_path):
     (tmp_path / "a").write_bytes(b"hello\n")
-    assert file_digest(tmp_path / "a", "sha1") == "f572d396fae9206628714fb2ce00f72e94f2258f"
-    assert file_digest(tmp_path / "a", "git-blob") == "ce013625030ba8dba906f756967f9e9ca394464a"
+    assert compute_digest(tmp_path / "a", "sha1") == "f572d396fae9206628714fb2ce00f72e94f2258f"
+    assert compute_digest(tmp_path / "a", "git-blob") == "ce013625030ba8dba906f756967f9e9ca394464a"
 
 
 @pytest.fixture

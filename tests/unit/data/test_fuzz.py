@@ -19,7 +19,7 @@ from reprise.config.datasets import NamedDataset
 from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus
 from reprise.data.pairs.multi30k import FILES
-from reprise.data.pairs.pairs import lines_of_test
+from reprise.data.pairs.pairs import get_test_lines
 from reprise.errors import UserError
 
 pytestmark = pytest.mark.slow
@@ -133,7 +133,7 @@ def test_pairs_come_out_again(data, packed):
         files["val.fr.gz"] = data
     corpus = prepared("multi30k", {"pairs": 1, "lowercase": False, "minimum_count": 1}, files)
     if corpus:
-        assert lines_of_test(corpus) == [(line.strip(), line.strip()) for line in lines_of(data)]
+        assert get_test_lines(corpus) == [(line.strip(), line.strip()) for line in lines_of(data)]
 
 
 ELLE_EST = "Elle elle PRON _ 2 nsubj\nest être AUX Number=Sing|VerbForm=Fin 0 root"

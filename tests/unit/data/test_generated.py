@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from corpus_helpers import read, spelled
 
-from reprise.data.pairs.pairs import lines_of_test, source_of
+from reprise.data.pairs.pairs import get_source, get_test_lines
 from reprise.data.synthetic import (
     synthetic,
     synthetic_lines,
@@ -20,7 +20,7 @@ from reprise.data.synthetic import (
     synthetic_tags,
 )
 from reprise.data.synthetic.markov import Chain, make_chain
-from reprise.data.treebank.tagged import most_frequent_tags
+from reprise.data.treebank.tagged import find_most_frequent_tags
 from reprise.models.lexicon import Lexicon
 
 SMALL = {"vocabulary_size": 40, "training_sentences": 300, "seed": 3}
@@ -56,14 +56,14 @@ def test_entropy_of_a_chain_worked_by_hand():
     """`</s>` -> a; a -> </s>, a, b with 1/2, 1/4, 1/4; b -> </s>: pi = (3, 4, 1) / 8."""
     half, quarter = 1 << 15, 1 << 14
     source = Chain(["</s>", "a", "b"], [[1], [0, 1, 2], [0]], [[1 << 16], [half, quarter, quarter], [1 << 16]])
-    assert np.allclose(source.stationary(), [3 / 8, 4 / 8, 1 / 8])
-    assert source.entropy_rate() == pytest.approx(0.5 * 1.5 * np.log(2))
+    assert np.allclose(source.compute_stationary(), [3 / 8, 4 / 8, 1 / 8])
+    assert source.compute_entropy_rate() == pytest.approx(0.5 * 1.5 * np.log(2))
     drawn = source.sample(4000, 3, 0)
     assert (drawn.count(0), drawn[-1]) == (4000, 0)
     following = Counter(b for a, b in zip(drawn, drawn[1:], strict=False) if a == 1)
     for word, share in ((0, 0.5), (1, 0.25), (2, 0.25)):
         assert abs(following[word] / following.total() - share) < 0.03
-    assert source.text([1, 2, 0, 1, 0]) == "a b\na\n"
+    assert source.format_text([1, 2, 0, 1, 0]) == "a b\na\n"
 
 
 def test_the_entropy_is_that_of_the_text(tmp_path):
@@ -75,13 +75,13 @@ def test_the_entropy_is_that_of_the_text(tmp_path):
     source = make_chain(1000, 1)
     number = {word: i for i, word in enumerate(source.words)}
     tokens = np.array([number[corpus.vocabulary[t]] for t in corpus.splits["train"].tokens])
-    nats = -np.log(source.transitions()[np.concatenate([[0], tokens[:-1]]), tokens])
+    nats = -np.log(source.get_transitions()[np.concatenate([[0], tokens[:-1]]), tokens])
     batches = nats[: len(nats) // 1000 * 1000].reshape(-1, 1000).mean(1)  # nearly independent
     error = batches.std(ddof=1) / np.sqrt(len(batches))
     assert error < 0.005
     assert abs(nats.mean() - facts["entropy_rate_nats"]) < 4 * error
     assert facts["source_nats"]["train"] == pytest.approx(nats.mean(), abs=1e-8)
-    assert -np.log(source.stationary()[tokens]).mean() == pytest.approx(facts["unigram_entropy_nats"], abs=0.03)
+    assert -np.log(source.compute_stationary()[tokens]).mean() == pytest.approx(facts["unigram_entropy_nats"], abs=0.03)
 
 
 def test_the_text_is_the_same_on_every_machine(tmp_path):
@@ -110,7 +110,7 @@ def test_prose_is_a_book_with_a_licence_of_known_entropy(tmp_path):
         source = make_chain(40, 3 + number)
         sentences = part.strip().removesuffix(".").split(". ")
         assert len(sentences) == (300, 50)[number]
-        transitions, last = source.transitions(), 0
+        transitions, last = source.get_transitions(), 0
         for sentence in sentences:
             assert sentence[0].isupper()
             words = sentence.lower()[:: -1 if number else 1].split() + ["</s>"]
@@ -121,16 +121,16 @@ def test_prose_is_a_book_with_a_licence_of_known_entropy(tmp_path):
 
 def test_pairs_are_a_cipher_with_neighbours_exchanged(tmp_path):
     corpus = synthetic_pairs.prepare(tmp_path, GENERATED[synthetic_pairs])
-    source = source_of(corpus)
+    source = get_source(corpus)
     assert corpus.facts["pairs"] == {"train": 300, "valid": 30, "test": 30}
     for split in ("train", "valid", "test"):
         sources = spelled(source.splits[split], source.vocabulary)
         for line, target in zip(sources, read(corpus, split), strict=True):
             assert len(line.split()) <= 6
             if "<unk>" not in target:
-                assert target == " ".join([*synthetic_pairs.translation(line.split()), "</s>"])
-    assert synthetic_pairs.translation(["ab", "cd", "ef", "gh", "ij"]) == ["dc", "ba", "hg", "fe", "ji"]
-    assert (tmp_path / "synthetic-pairs.test.source.txt").read_text().splitlines()[0] == lines_of_test(corpus)[0][0]
+                assert target == " ".join([*synthetic_pairs.translate_words(line.split()), "</s>"])
+    assert synthetic_pairs.translate_words(["ab", "cd", "ef", "gh", "ij"]) == ["dc", "ba", "hg", "fe", "ji"]
+    assert (tmp_path / "synthetic-pairs.test.source.txt").read_text().splitlines()[0] == get_test_lines(corpus)[0][0]
 
 
 def test_posteriors_are_those_of_all_tag_sequences():
@@ -147,7 +147,7 @@ def test_posteriors_are_those_of_all_tag_sequences():
         filtered[-1, tags[-1]] += p
         for t, tag in enumerate(tags):
             joint[t, tag] += p
-    forward, smoothed = source.posteriors(words)
+    forward, smoothed = source.compute_posteriors(words)
     assert smoothed == pytest.approx(joint / joint.sum(1, keepdims=True), rel=1e-9)
     assert forward == pytest.approx(filtered / filtered.sum(1, keepdims=True), rel=1e-9)
 
@@ -156,7 +156,7 @@ def test_tags_are_better_known_from_both_sides():
     corpus = synthetic_tagged.prepare(None, {"vocabulary_size": 1500, "training_sentences": 1500, "seed": 1})
     best = corpus.facts["best_accuracy"]
     words = corpus.splits["test"].tokens
-    alone = (most_frequent_tags(corpus)[words] == corpus.extra["tags.test"]).mean()
+    alone = (find_most_frequent_tags(corpus)[words] == corpus.extra["tags.test"]).mean()
     assert alone + 0.05 < best["forward"] + 0.05 < best["both"] < 0.95
     assert 0.3 < corpus.facts["labelled"]["test"] / corpus.facts["sentences"]["test"] < 0.7
     assert min(corpus.facts["kinds"]["test"].values()) > 20

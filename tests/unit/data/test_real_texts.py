@@ -11,7 +11,7 @@ from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus
 from reprise.data.fetch import fetch_file
 from reprise.data.treebank.conllu_rows import read_treebank
-from reprise.data.treebank.ud_french import tags_of, token_rows
+from reprise.data.treebank.ud_french import list_tags, select_rows
 from reprise.report.papers.loglinear.tables import PAPER_TAGS
 
 ROOT = Path(__file__).parents[3]
@@ -103,10 +103,10 @@ def pairs_stand_where_they_say(corpus: Corpus) -> None:
 def test_parts_of_release_1_3_have_the_counts_of_the_paper(mirror, part, sentences, words, ranges, lines):
     treebank = read_treebank(mirror / "ud-french-gsd-r1.3" / f"fr-ud-{part}.conllu")
     rows = {
-        accounting: [row for sentence in treebank.sentences for row in token_rows(sentence, accounting)]
+        accounting: [row for sentence in treebank.sentences for row in select_rows(sentence, accounting)]
         for accounting in ("rows", "surface", "words")
     }
     counted = {accounting: len(found) for accounting, found in rows.items()}
     assert (len(treebank.sentences), treebank.lines) == (sentences, lines)
     assert counted == {"rows": lines, "surface": words + ranges, "words": words}
-    assert {tag for row in rows["rows"] for tag in tags_of(row.upos, row.features)} <= set(PAPER_TAGS)
+    assert {tag for row in rows["rows"] for tag in list_tags(row.upos, row.features)} <= set(PAPER_TAGS)

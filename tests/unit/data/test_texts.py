@@ -13,12 +13,21 @@ from hypothesis import strategies as st
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from reprise.data.pairs import multi30k
-from reprise.data.pairs.mteval import words_13a
-from reprise.data.pairs.pairs import is_parallel, lines_of_test, source_of
+from reprise.data.pairs.mteval import tokenise_13a
+from reprise.data.pairs.pairs import get_source, get_test_lines, is_parallel
 from reprise.data.raw import read_lines, read_text
-from reprise.data.synthetic.palindromes import palindromes
+from reprise.data.synthetic.palindromes import draw_palindromes
 from reprise.data.text import books, ptb, text8, wsj_characters
-from reprise.data.text.character_lines import CHARACTERS, PAIRS, TEST, TRAIN, VALID, assign_folds, cut, normalise
+from reprise.data.text.character_lines import (
+    CHARACTERS,
+    PAIRS,
+    TEST,
+    TRAIN,
+    VALID,
+    assign_folds,
+    cut_lines,
+    normalise_lines,
+)
 
 SYMBOLS = CHARACTERS + PAIRS
 KEPT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789(),.!¿?:;ÁÉÍÓÚáéíóúñÑü-'`"
@@ -100,25 +109,25 @@ def test_a_text_with_a_word_a_line_is_cut_like_one_in_a_line(tmp_path):
 
 def test_text8_is_cut_at_word_ends():
     words = b"abcdefgh " * 100
-    assert text8.cuts(words) == [0, 810, 855, 900]  # 90 % and 95 % are word starts already
-    assert text8.cuts(b"abcdefg " * 100 + b"abc") == [0, 727, 767, 803]
-    assert text8.cuts(b"oneword") == [0, 7, 7, 7]
+    assert text8.find_cuts(words) == [0, 810, 855, 900]  # 90 % and 95 % are word starts already
+    assert text8.find_cuts(b"abcdefg " * 100 + b"abc") == [0, 727, 767, 803]
+    assert text8.find_cuts(b"oneword") == [0, 7, 7, 7]
 
 
 def test_lines_are_small_letters_and_spaces():
     text = " <unk> N  years-old \n the company 's  1987\r\n...\n\nA.T.&T. don't\nCaf\u00e9s &\nlast"
     lines = ["unk n years old", "the company s", "", "", "a t t don t", "caf s", "last"]
-    assert normalise(text.split("\n")) == lines
+    assert normalise_lines(text.split("\n")) == lines
 
 
 def test_bigrams_neither_overlap_nor_leave_words():
     assert (len(CHARACTERS), len(SYMBOLS), len(set(SYMBOLS))) == (27, 703, 703)
     assert [SYMBOLS[i] for i in (0, 1, 26, 27, 28, 53, 702)] == [" ", "a", "z", "aa", "ab", "ba", "zz"]
-    split = cut(["state art", "a", "ab cde zz"], "bigrams")
+    split = cut_lines(["state art", "a", "ab cde zz"], "bigrams")
     wanted = [["st", "at", "e", " ", "ar", "t"], ["a"], ["ab", " ", "cd", "e", " ", "zz"]]
     assert [SYMBOLS[token] for token in split.tokens] == sum(wanted, [])
     assert split.offsets.tolist() == [0, 6, 7, 13]
-    assert [SYMBOLS[token] for token in cut(["a zz"], "characters").tokens] == list("a zz")
+    assert [SYMBOLS[token] for token in cut_lines(["a zz"], "characters").tokens] == list("a zz")
 
 
 def test_every_line_is_tested_once_in_folds_that_their_seed_draws():
@@ -160,7 +169,7 @@ def test_corpora_of_both_kinds_of_tokens_have_the_same_lines_and_folds(tmp_path)
 @given(st.text(st.sampled_from(KEPT + " \n\r\t\ufeff’“”_*#é€"), max_size=60))
 def test_cleaning_turns_what_a_book_does_not_keep_into_single_blanks(text):
     blanked = "".join(symbol if symbol in KEPT else " " for symbol in text)
-    assert books.clean(text) == " ".join(blanked.split())
+    assert books.clean_text(text) == " ".join(blanked.split())
 
 
 def test_a_book_is_one_stretch_between_its_header_and_its_licence(tmp_path):
@@ -225,14 +234,14 @@ def parallel(folder, **options):
 
 def test_a_line_is_the_translation_of_the_same_line(tmp_path):
     corpus = parallel(tmp_path)
-    source = source_of(corpus)
+    source = get_source(corpus)
     assert spelled(source.splits["train"], source.vocabulary) == ["l' homme qu' il voit .", "l' homme dort ."]
     assert read(corpus, "train") == ["the man , he sees . </s>", "the man sleeps . </s>"]
     assert spelled(source.splits["test"], source.vocabulary) == ["l' homme <unk> ."]
     assert read(corpus, "test") == ["the man <unk> . </s>"]
     assert read(corpus, "valid") == ["<unk> <unk> sleeps . </s>"]
     assert is_parallel(corpus)
-    assert lines_of_test(corpus) == [("L'homme court.", "The man runs.")]
+    assert get_test_lines(corpus) == [("L'homme court.", "The man runs.")]
     facts = corpus.facts
     assert facts["lines"] == {"train": 3, "valid": 1, "test": 1}
     assert facts["pairs"] == {"train": 2, "valid": 1, "test": 1}
@@ -247,29 +256,31 @@ def test_vocabularies_of_pairs_are_by_count_and_leave_rare_words_out(tmp_path):
     counted = dict(zip(corpus.vocabulary, corpus.counts.tolist(), strict=True))
     assert counted == {"<unk>": 6, ".": 3, "</s>": 3, "the": 2, "man": 2}
     assert list(counted.values()) == np.bincount(corpus.splits["train"].tokens).tolist() == [6, 3, 3, 2, 2]
-    assert set(source_of(corpus).vocabulary) == {"<unk>", ".", "l'", "homme"}
+    assert set(get_source(corpus).vocabulary) == {"<unk>", ".", "l'", "homme"}
 
 
 @settings(deadline=None)
 @example("It's 3.5, end 5. Next &quot;q&quot; &amp; &lt;...&gt; ..1 and 1,,5")
 @given(st.text(st.sampled_from("ab1 29.,-'\"&;:!?()[]{}\\/@#$%*+<=>^_`|~é\t"), max_size=40))
 def test_words_are_those_of_sacrebleu(text):
-    assert words_13a(text) == Tokenizer13a()(text).split()
+    assert tokenise_13a(text) == Tokenizer13a()(text).split()
 
 
 @pytest.mark.parametrize("length", [2, 3, 10, 11, 50])
 def test_palindromes_read_the_same_backwards_and_follow_the_generator(length):
-    inputs, targets = palindromes(length, 64, torch.Generator().manual_seed(7))
+    inputs, targets = draw_palindromes(length, 64, torch.Generator().manual_seed(7))
     assert (inputs.shape, targets.shape) == ((length - 1, 64), (64,))
     assert inputs.dtype == targets.dtype == torch.int64
     whole = torch.cat([inputs, targets[None]])
     assert torch.equal(whole, whole.flip(0))
-    assert torch.equal(inputs, palindromes(length, 64, torch.Generator().manual_seed(7))[0])
-    assert not torch.equal(inputs, palindromes(length, 64, torch.Generator().manual_seed(8))[0])
+    assert torch.equal(inputs, draw_palindromes(length, 64, torch.Generator().manual_seed(7))[0])
+    assert not torch.equal(inputs, draw_palindromes(length, 64, torch.Generator().manual_seed(8))[0])
 
 
 def test_the_left_half_of_palindromes_is_uniform_and_independent():
-    left = palindromes(5, 40_000, torch.Generator().manual_seed(1))[0][:3]  # (3, B): two mirrored, the middle digit
+    left = draw_palindromes(5, 40_000, torch.Generator().manual_seed(1))[0][
+        :3
+    ]  # (3, B): two mirrored, the middle digit
     for row in left:
         shares = torch.bincount(row, minlength=10) / 40_000
         assert len(shares) == 10

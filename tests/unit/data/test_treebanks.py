@@ -11,7 +11,7 @@ from treebank_helpers import read as read_rows
 from reprise.data.corpus import Corpus
 from reprise.data.treebank import ud_french, ud_tags
 from reprise.data.treebank.conllu_rows import read_treebank
-from reprise.data.treebank.tagged import KINDS, corpus_of, most_frequent_tags
+from reprise.data.treebank.tagged import KINDS, find_most_frequent_tags, make_tagged_corpus
 from reprise.errors import UserError
 
 EST = "Elle elle PRON _ 2 nsubj\nest être AUX _ 0 root"
@@ -190,7 +190,7 @@ def test_rare_words_are_one_word_and_unseen_ones_are_told_from_them(tmp_path):
 
 def test_the_most_frequent_tag_of_a_word():
     train = [[("a", "Y"), ("a", "X"), ("a", "Y"), ("b", "Z"), ("b", "X")], [("c", "Y")]]
-    corpus = corpus_of("t", {"train": train, "valid": train, "test": [[("d", "X"), ("a", "X")]]}, 2, "X", {})
+    corpus = make_tagged_corpus("t", {"train": train, "valid": train, "test": [[("d", "X"), ("a", "X")]]}, 2, "X", {})
     assert corpus.vocabulary == ["a", "b", "<unk>"]
-    assert [corpus.facts["tags"][tag] for tag in most_frequent_tags(corpus)] == ["Y", "X", "Y"]
+    assert [corpus.facts["tags"][tag] for tag in find_most_frequent_tags(corpus)] == ["Y", "X", "Y"]
     assert [KINDS[kind] for kind in corpus.extra["kinds.test"]] == ["unseen", "ambiguous"]

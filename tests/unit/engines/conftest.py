@@ -12,7 +12,7 @@ from reprise.environment import MARCH
 
 def forget() -> None:
     """Let engines that are made from now on load the library of the instruction set that is chosen then."""
-    for cache in (build.library, build.functions):
+    for cache in (build.build_library, build.load_functions):
         cache.cache_clear()
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from reprise.engines.clipping import clip_gradients, clipping_factor
+from reprise.engines.clipping import clip_gradients, compute_clipping_factor
 
 
 @pytest.mark.parametrize("by_rows", [True, False])
@@ -13,7 +13,7 @@ def test_all_gradients_are_shortened_by_one_factor(by_rows):
     parameters = [torch.nn.Parameter(torch.zeros_like(g)) for g in gradients]
     norm = torch.cat([g.flatten() for g in gradients]).double().norm().item()
     for bound, factor in ((norm / 3, 1 / 3), (2 * norm, 1.0)):
-        assert clipping_factor(gradients, bound, by_rows) == pytest.approx(factor, rel=1e-6)
+        assert compute_clipping_factor(gradients, bound, by_rows) == pytest.approx(factor, rel=1e-6)
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient.clone()
         clip_gradients(parameters, bound, by_rows)
@@ -25,4 +25,4 @@ def test_all_gradients_are_shortened_by_one_factor(by_rows):
 def test_the_norm_of_a_table_of_millions_is_right(by_rows):
     table = torch.full((20_000, 250), 0.1)
     exact = float(table[0, 0]) * table.numel() ** 0.5
-    assert clipping_factor([table], 1.0, by_rows) == pytest.approx(1 / exact, rel=1e-6)
+    assert compute_clipping_factor([table], 1.0, by_rows) == pytest.approx(1 / exact, rel=1e-6)

@@ -119,18 +119,18 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
 def test_engines_compile_for_avx_512_also_where_the_processor_lacks_it(name, fresh_build, monkeypatch):
     """Where it has AVX-512, the tests of the native build run it."""
     monkeypatch.setenv("REPRISE_MARCH", "x86-64-v4")
-    assert build.library.__wrapped__(name).is_file()
+    assert build.build_library.__wrapped__(name).is_file()
 
 
 @needs_compiler
 def test_engines_are_compiled_for_the_named_instruction_set(fresh_build, monkeypatch):
-    plain = build.library.__wrapped__("core_limits")
+    plain = build.build_library.__wrapped__("core_limits")
     monkeypatch.setenv("REPRISE_MARCH", "no-such-processor")
     with pytest.raises(UserError, match=r"REPRISE_MARCH: .*-march=no-such-processor \(.*error.*\); name another"):
-        build.library.__wrapped__("core_limits")
+        build.build_library.__wrapped__("core_limits")
     if platform.machine() == "x86_64":
         monkeypatch.setenv("REPRISE_MARCH", "x86-64")
-        baseline = build.library.__wrapped__("core_limits")
+        baseline = build.build_library.__wrapped__("core_limits")
         assert baseline.name != plain.name
         function = ctypes.CDLL(str(baseline)).reprise_flops_a_round
         function.restype = ctypes.c_double
@@ -164,7 +164,7 @@ def test_other_caches_are_another_library(fresh_build, use_compiler, monkeypatch
     names = set()
     for caches in (Caches(32 << 10, 1 << 20), Caches(48 << 10, 1 << 20)):
         monkeypatch.setattr(build, "read_caches", lambda caches=caches: caches)
-        names.add(build.library.__wrapped__("rntn").name)
+        names.add(build.build_library.__wrapped__("rntn").name)
         assert f"-DL1D_BYTES={caches.l1d} -DL2_BYTES={caches.l2}" in log.read_text().splitlines()[-1]
     assert len(names) == 2
 
@@ -173,7 +173,7 @@ def test_other_caches_are_another_library(fresh_build, use_compiler, monkeypatch
 @needs_compiler
 def test_a_library_that_cannot_be_loaded_is_none(fresh_build, caplog):
     model = RNTN(20, 4)
-    build.library("rntn").write_bytes(b"")
+    build.build_library("rntn").write_bytes(b"")
     with pytest.raises(UserError, match=r"engine: fused: .*rntn-\w+.so.*; remove .*REPRISE_BUILD; install a C"):
         rntn.choose("fused", model)
     assert rntn.choose("auto", model).name == "reference"
@@ -202,12 +202,12 @@ def test_a_library_that_is_not_as_it_was_compiled_is_compiled_anew(fresh_build, 
     use_compiler(COUNTED.format(log=log))
     before = os.umask(umask)
     try:
-        path = build.library.__wrapped__("rntn")
-        assert build.library.__wrapped__("rntn") == path
+        path = build.build_library.__wrapped__("rntn")
+        assert build.build_library.__wrapped__("rntn") == path
         assert len(log.read_text()) == 1
         tamper(path)
         for _ in range(2):
-            assert build.library.__wrapped__("rntn").read_text() == "made\n"
+            assert build.build_library.__wrapped__("rntn").read_text() == "made\n"
     finally:
         os.umask(before)
     assert len(log.read_text()) == 2
@@ -218,9 +218,9 @@ def test_a_folder_that_others_may_write_to_is_not_used(fresh_build, use_compiler
     use_compiler(COUNTED.format(log=fresh_build / "log"))
     folder = fresh_build / "built"
     folder.mkdir()
-    monkeypatch.setattr(build, "_owners", lambda: {folder.stat().st_uid + 1})
+    monkeypatch.setattr(build, "_list_trusted_users", lambda: {folder.stat().st_uid + 1})
     with pytest.raises(build.NoCompiler, match="built: other users may write to it; .*REPRISE_BUILD"):
-        build.library("rntn")
+        build.build_library("rntn")
     assert not list(folder.glob("*.so"))
 
 
@@ -234,7 +234,7 @@ def test_a_compiler_that_fails_is_reported_and_leaves_no_library(fresh_build, us
     """Of one that is killed a slow library would be taken for the fast one from then on."""
     use_compiler(script)
     with pytest.raises(build.NoCompiler, match=says):
-        build.library("rntn")
+        build.build_library("rntn")
     assert list((fresh_build / "built").iterdir()) == []
 
 
@@ -247,7 +247,7 @@ def test_processes_that_begin_together_compile_once(fresh_build, use_compiler, m
     if not locks:
         monkeypatch.setattr(build.fcntl, "flock", Mock(side_effect=OSError("no locks here")))
     with ThreadPoolExecutor(3) as pool:
-        paths = list(pool.map(lambda _: build.library.__wrapped__("rntn"), range(3)))
+        paths = list(pool.map(lambda _: build.build_library.__wrapped__("rntn"), range(3)))
     assert {path.read_text() for path in paths} == {"made\n"}
     assert sorted(os.listdir(fresh_build / "built")) == sorted([paths[0].name, f"{paths[0].stem}.sha256"])
     assert len(log.read_text().splitlines()) == (1 if locks else 3)

@@ -16,8 +16,8 @@ from loglinear_helpers import model as loglinear_model
 from torch import Tensor, nn
 
 from reprise.engines import gated, gso, loglinear, palindromes, rntn
-from reprise.engines.gso.packing import pack
-from reprise.engines.rntn.subsequences import Subsequences, cut
+from reprise.engines.gso.packing import pack_lines
+from reprise.engines.rntn.subsequences import Subsequences, cut_subsequences
 from reprise.models.elman import Elman
 from reprise.models.gated import GRU, LSTM
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
@@ -111,7 +111,7 @@ def loglinear_step(engine: Any, model: nn.Module, batch: Any) -> Found:
     engine.state = None
     if carried:
         engine.reset(x.shape[1])
-    found = [engine.evaluate(x, y)] if carried else [engine.evaluate(x, y), engine.log_probabilities(x).exp()]
+    found = [engine.evaluate(x, y)] if carried else [engine.evaluate(x, y), engine.compute_log_probabilities(x).exp()]
     fast = engine.name == "fused"
     if fast:
         engine.optimiser = Recorder(engine.p)
@@ -122,7 +122,7 @@ def loglinear_step(engine: Any, model: nn.Module, batch: Any) -> Found:
 
 
 FAMILIES = {
-    "palindromes": Family(palindromes.choose, with_gradients(lambda engine, batch: engine.loss_and_gradients(*batch))),
+    "palindromes": Family(palindromes.choose, with_gradients(lambda engine, batch: engine.compute_gradients(*batch))),
     "gso": Family(gso.choose, with_gradients(gso_step)),
     "rntn": Family(rntn.choose, descending(rntn_step)),
     "gated": Family(gated.choose, descending(gated_step)),
@@ -204,12 +204,12 @@ def batches(family: str, model: nn.Module) -> list[Any]:
         return [(draw(d, T, B), draw(k, B)) for T, B in (*sizes, (20, 64), (50, 7))]
     if family == "gso":
         lengths = ([23, 1, 2, 9, 9, 40, 3, 17, 5, 31, 2, 12, 8], [2], [2, 2, 2], [9, 2, 2, 2], [150])
-        packed = [pack(random_split(model.vocabulary, some), np.arange(len(some)), 64)[0] for some in lengths]
+        packed = [pack_lines(random_split(model.vocabulary, some), np.arange(len(some)), 64)[0] for some in lengths]
         return [(batch, reduction) for batch in packed for reduction in ("mean-tokens", "mean-lines")]
     if family == "rntn":
         words = [np.random.default_rng(n).integers(0, model.vocabulary, (2, n), np.int32) for n in (20, 1, 7, 64)]
         data = [Subsequences(*xy, np.array([0, xy.shape[1]]), np.array([False]), 1000) for xy in words]
-        several = cut(random_split(model.vocabulary, (64, 20, 20, 7, 13, 20, 1, 2)), start=0, length=20)
+        several = cut_subsequences(random_split(model.vocabulary, (64, 20, 20, 7, 13, 20, 1, 2)), start=0, length=20)
         return [
             *((part, FAR, *how) for part in data for how in (("sum", 0.5), ("mean", 0.0))),
             (several, 0.3, "sum", 0.5),
@@ -286,8 +286,8 @@ def test_export_and_load_are_exact_copies(family, name, march, engine):
 
 REFUSED = {
     "palindromes": lambda symbol: (torch.full((4, 3), symbol), torch.zeros(3, dtype=torch.int64)),
-    "gso": lambda symbol: (pack(split_of([9 * [symbol]]), np.arange(1), 1)[0], "mean-tokens"),
-    "rntn": lambda symbol: (cut(split_of([5 * [symbol]]), start=symbol), FAR, "sum", 0.0),
+    "gso": lambda symbol: (pack_lines(split_of([9 * [symbol]]), np.arange(1), 1)[0], "mean-tokens"),
+    "rntn": lambda symbol: (cut_subsequences(split_of([5 * [symbol]]), start=symbol), FAR, "sum", 0.0),
     "gated": lambda symbol: (*2 * [torch.full((3, 2), symbol)], None, "mean-steps", 1.0),
 }
 

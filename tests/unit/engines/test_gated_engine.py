@@ -42,13 +42,13 @@ def test_the_step_is_that_of_the_stated_loss(engine, dtype, reduction, share, cl
 def test_products_of_every_layout(n):
     random = torch.Generator().manual_seed(n)
     x, w, bias = (torch.randn(size, generator=random) for size in ((n, 19), (37, 19), (37,)))
-    linear = gemm.linear_for(x)
+    linear = gemm.choose_linear(x)
     exact = x.double() @ w.T.double() + bias.double()
     for weights in (w, w.T.contiguous().T):
         torch.testing.assert_close(linear(x, weights, bias).double(), exact, rtol=1e-5, atol=1e-5)
     wide = torch.randn(n, 40, generator=random)[:, 3:22]
     torch.testing.assert_close(linear(wide, w, None), wide @ w.T, rtol=1e-5, atol=1e-5)
-    assert gemm.linear_for(x.double()) is torch.nn.functional.linear
+    assert gemm.choose_linear(x.double()) is torch.nn.functional.linear
 
 
 def test_without_onednn_torch_multiplies(monkeypatch):
@@ -59,6 +59,6 @@ def test_without_onednn_torch_multiplies(monkeypatch):
     try:
         with monkeypatch.context() as patch:
             patch.setattr(gemm, "_onednn", missing)
-            assert gemm.linear_for(torch.ones(1)) is torch.nn.functional.linear
+            assert gemm.choose_linear(torch.ones(1)) is torch.nn.functional.linear
     finally:
         gemm._onednn_works.cache_clear()

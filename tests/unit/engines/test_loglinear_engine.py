@@ -11,7 +11,7 @@ from loglinear_helpers import KINDS, model, windows
 from reprise.engines.loglinear.classes import Classes
 from reprise.engines.loglinear.native import FusedEngine, RMSprop, linear
 from reprise.engines.loglinear.reference import ReferenceEngine
-from reprise.training.protocols.loglinear import rates_of
+from reprise.training.protocols.loglinear import get_rates
 
 pytestmark = pytest.mark.usefixtures("march")
 
@@ -67,8 +67,8 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
 
 def test_the_floor_reaches_the_engine():
     options = {"learning_rate": 0.001, "rho": 0.9, "epsilon": 1e-8, "optimiser": "rmsprop"}
-    assert rates_of(options)["floor"] == 0.0
-    assert rates_of(options | {"probability_floor": 1e-7})["floor"] == 1e-7
+    assert get_rates(options)["floor"] == 0.0
+    assert get_rates(options | {"probability_floor": 1e-7})["floor"] == 1e-7
 
 
 def test_classes_hold_the_types_with_the_same_features():
@@ -79,7 +79,7 @@ def test_classes_hold_the_types_with_the_same_features():
         for j in range(made.V):
             assert (rows[i] == rows[j]) == bool(classes.of_type[i] == classes.of_type[j])
     assert classes.of_type[:20].tolist() == list(range(20))
-    mass = classes.log_mass(made.log_b).exp()
+    mass = classes.compute_log_mass(made.log_b).exp()
     assert mass.sum().item() == pytest.approx(1)
     assert mass[:20].numpy() == pytest.approx(made.log_b[:20].exp().numpy())
     assert len(mass) < made.V
@@ -113,8 +113,8 @@ def test_rmsprop_by_rows_is_torchs_over_all_rows():
         gradient = torch.randn(len(rows), 5, generator=random)
         theirs.grad = torch.zeros(30, 5).index_copy_(0, rows, gradient)
         optimiser.step()
-        lazy.begin(0.01, 0.9, 1e-8)
-        lazy.rows("E", rows, gradient)
+        lazy.begin_step(0.01, 0.9, 1e-8)
+        lazy.update_rows("E", rows, gradient)
         if step == 20:  # what is saved and taken up again goes on the same
             saved, lazy = lazy.state(), RMSprop(ours, {"E"})
             lazy.restore(saved)

@@ -26,7 +26,7 @@ def drawn(build_model, d, n, k, std=0.0):
 
 
 def computed(engine, model, x, y):
-    loss, correct = engine(model).loss_and_gradients(x, y)
+    loss, correct = engine(model).compute_gradients(x, y)
     return loss, correct, {name: p.grad for name, p in model.named_parameters()}
 
 

@@ -11,7 +11,7 @@ from corpus_helpers import random_split
 
 from reprise.engines.rntn.native import FusedEngine
 from reprise.engines.rntn.reference import ReferenceEngine
-from reprise.engines.rntn.subsequences import Subsequences, cut
+from reprise.engines.rntn.subsequences import Subsequences, cut_subsequences
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN, initialise
 
@@ -25,7 +25,7 @@ def small(model):
 
 
 def text(vocabulary):
-    return cut(random_split(vocabulary, (64, 20, 20, 7, 13, 20, 1, 2)), start=0, length=20)
+    return cut_subsequences(random_split(vocabulary, (64, 20, 20, 7, 13, 20, 1, 2)), start=0, length=20)
 
 
 def trained(engine, data, reduction="sum"):
@@ -118,7 +118,7 @@ def sentences(*lengths):
 
 
 def test_sentences_are_cut_from_their_start():
-    data = cut(sentences(5, 1, 0, 3, 2), start=9, length=3)
+    data = cut_subsequences(sentences(5, 1, 0, 3, 2), start=9, length=3)
     assert data.offsets.tolist() == [0, 3, 5, 6, 9, 11]
     assert data.reset.tolist() == [True, False, True, True, True]
     assert data.targets.tolist() == list(range(10, 21))
@@ -127,19 +127,19 @@ def test_sentences_are_cut_from_their_start():
 
 
 def test_running_text_is_reset_once():
-    data = cut(sentences(5, 2), start=9, length=3, carry=True)
+    data = cut_subsequences(sentences(5, 2), start=9, length=3, carry=True)
     assert data.offsets.tolist() == [0, 3, 6, 7]
     assert data.reset.tolist() == [True, False, False]
     assert data.inputs.tolist() == [9, 10, 11, 12, 13, 14, 15]
-    bare = cut(sentences(5, 2), start=None, length=3, carry=True)
+    bare = cut_subsequences(sentences(5, 2), start=None, length=3, carry=True)
     assert (bare.inputs.tolist(), bare.targets.tolist()) == (list(range(10, 16)), list(range(11, 17)))
     assert bare.offsets.tolist() == [0, 3, 6]
     with pytest.raises(ValueError, match="start"):
-        cut(sentences(5), start=None)
+        cut_subsequences(sentences(5), start=None)
 
 
 def test_a_slice_knows_its_place_in_the_epoch():
-    data = cut(sentences(5, 4), start=9, length=3)
+    data = cut_subsequences(sentences(5, 4), start=9, length=3)
     part = data.slice(1, 3).slice(1, 2)
     assert (part.first_token, part.inputs.tolist(), part.reset.tolist()) == (5, [9, 15, 16], [True])
     assert part.offsets.tolist() == [0, 3]

@@ -8,7 +8,7 @@ from config_helpers import ROOT, experiments
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprise.evaluation.bleu_counts import bleu_counts
+from reprise.evaluation.bleu_counts import count_bleu
 from reprise.evidence.numbers import bleu, bleu_rows, numbers_of, signature
 from reprise.evidence.runs import _make_replica
 from reprise.records.record import Outcome, make_record, read_record
@@ -20,7 +20,7 @@ REFERENCES = ["A man in an orange hat.", "Two dogs run on grass.", "A cat sleeps
 
 
 def sample(hypotheses=HYPOTHESES, references=REFERENCES, lowercase=True):
-    counts = bleu_counts(hypotheses, references, lowercase)
+    counts = count_bleu(hypotheses, references, lowercase)
     return {"kind": "translations", "split": "test", "texts": list(hypotheses), **counts}
 
 

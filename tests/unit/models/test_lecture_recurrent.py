@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from reprise.evaluation.jacobians import LEAST, JacobianNorms, jacobian_norms, jacobians
+from reprise.evaluation.jacobians import LEAST, JacobianNorms, compute_jacobian_norms, compute_jacobians
 from reprise.models.recurrent import GRU, LSTM, RNN, SLOPES
 
 LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}
@@ -76,7 +76,7 @@ def test_jacobians_are_those_of_autograd(name):
             state = model.step(Wx, state)
         return torch.cat(state, 1)[0]
 
-    for distance, products in enumerate(jacobians(model, x), 1):
+    for distance, products in enumerate(compute_jacobians(model, x), 1):
         k = len(x) - distance
         for text, product in enumerate(products):
             before = torch.cat([part[text] for part in states[k]]).detach()
@@ -87,7 +87,7 @@ def test_jacobians_are_those_of_autograd(name):
 @pytest.mark.parametrize("name", ["sigmoid", "tanh", "relu"])
 def test_norms_are_within_the_bound_of_equation_16(name):
     model = network(name, recurrent_scale=1.3)
-    norms = jacobian_norms(model, words(model, 30))
+    norms = compute_jacobian_norms(model, words(model, 30))
     beta = torch.linalg.matrix_norm(model.W_h[0], 2).item() * SLOPES[name]
     assert norms.bound == pytest.approx([beta**d for d in range(1, 31)])
     assert norms.excess < 1e-12
@@ -98,18 +98,21 @@ def test_norms_are_within_the_bound_of_equation_16(name):
 
 def test_a_norm_beyond_the_bound_would_show(monkeypatch):
     monkeypatch.setitem(SLOPES, "tanh", 0.1)
-    assert jacobian_norms(network("tanh"), words(network("tanh"))).excess > 0.5
+    assert compute_jacobian_norms(network("tanh"), words(network("tanh"))).excess > 0.5
 
 
 def test_relu_with_the_identity_hands_the_gradient_on_as_it_is():
     model = network("relu", hidden=30, recurrent_law="identity")
     with torch.no_grad():
         model.W_x.abs_()  # no unit is ever off
-    assert jacobian_norms(model, words(model, 50)).norms == [1.0] * 50
+    assert compute_jacobian_norms(model, words(model, 50)).norms == [1.0] * 50
 
 
 def test_logarithms_have_a_floor():
     norms = JacobianNorms([1e-3, 0.0], None, None, None)
-    assert (norms.log10_at(1), norms.log10_at(2)) == (pytest.approx(-3), LEAST)
-    assert [m["metric"] for m in norms.metrics("start", [1, 2], 5)] == ["log10_jacobian_at_1", "log10_jacobian_at_2"]
-    assert [c["metric"] for c in norms.curves("start")] == ["jacobian_norm"]
+    assert (norms.get_log10_norm(1), norms.get_log10_norm(2)) == (pytest.approx(-3), LEAST)
+    assert [m["metric"] for m in norms.make_metrics("start", [1, 2], 5)] == [
+        "log10_jacobian_at_1",
+        "log10_jacobian_at_2",
+    ]
+    assert [c["metric"] for c in norms.make_curves("start")] == ["jacobian_norm"]

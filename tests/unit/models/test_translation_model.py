@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from reprise.errors import UserError
-from reprise.evaluation.sampling import translations
+from reprise.evaluation.sampling import translate_batch
 from reprise.models.recurrences import GRU, LSTM
 from reprise.models.translation import Translator, initialise
 
@@ -155,8 +155,8 @@ def test_greedy_takes_the_likeliest_word_until_the_end():
     for options in (LADDER[name] for name in ("basic", "V", "lstm")):
         model = build(options)
         source, lengths, _ = batch()
-        found = translations(model, source, lengths, END, 12)
-        assert found == translations(model, source, lengths, END, 12)
+        found = translate_batch(model, source, lengths, END, 12)
+        assert found == translate_batch(model, source, lengths, END, 12)
         for column, length in enumerate(lengths.tolist()):
             words, before = source[:length, column].tolist(), [END]
             while len(before) <= 12:
@@ -172,9 +172,9 @@ def test_greedy_stops_at_the_end_sign_and_writes_no_barred_word():
     source, lengths, _ = batch()
     with torch.no_grad():
         model.b_S[END] = 100.0
-    assert translations(model, source, lengths, END, 12) == [[], [], []]
+    assert translate_batch(model, source, lengths, END, 12) == [[], [], []]
     with torch.no_grad():
         model.b_S[END] = -math.inf
         model.b_S[4] = 100.0
-    assert translations(model, source, lengths, END, 5) == [[4] * 5] * 3
-    assert not any(4 in words for words in translations(model, source, lengths, END, 5, barred=[4]))
+    assert translate_batch(model, source, lengths, END, 5) == [[4] * 5] * 3
+    assert not any(4 in words for words in translate_batch(model, source, lengths, END, 5, barred=[4]))

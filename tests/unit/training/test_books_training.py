@@ -9,8 +9,14 @@ import pytest
 import torch
 from protocol_helpers import finish
 
-from reprise.evaluation.sampling import continuations, draw, entropy, log_probabilities
-from reprise.evaluation.text_measures import Words, distinct, measure, stops_before_capitals, whole_words
+from reprise.evaluation.sampling import compute_entropy, compute_log_probabilities, continue_texts, draw_by_numbers
+from reprise.evaluation.text_measures import (
+    Words,
+    list_whole_words,
+    measure_distinct,
+    measure_stops_before_capitals,
+    measure_texts,
+)
 from reprise.models.deep_lstm import DeepLSTM, initialise
 from reprise.training.protocols.books_texts import PROMPTS
 
@@ -33,7 +39,7 @@ def test_a_step_is_tensorflows_rmsprop_on_clipped_gradients(made, start, mean_sq
     """Its loss, which is logged, is that of its own batch before the update."""
     training = made(mean_square_start=start, decay=0.75, clip_norm=1e-3, learning_rate=0.1, epsilon=1e-3, steps=1)
     model = copy.deepcopy(training.model)
-    x, y = training.windows(training.places_of(0)[0])
+    x, y = training.cut_windows(training.draw_places(0)[0])
     logits, _ = model(x, model.initial_state(4))
     loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten())
     loss.backward()
@@ -49,17 +55,17 @@ def test_a_step_is_tensorflows_rmsprop_on_clipped_gradients(made, start, mean_sq
 def test_windows_begin_anywhere_in_the_book_and_each_character_predicts_the_next(made, loaded):
     training = made(batch_size=500)
     tokens = loaded.splits["train"].tokens
-    drawn = torch.cat([training.places_of(step)[0] for step in range(40)])
+    drawn = torch.cat([training.draw_places(step)[0] for step in range(40)])
     assert drawn.min() >= 0
     assert drawn.max() == len(tokens) - 10 - 2 - 1  # np.random.randint(0, len - length - 2) of the author's code
-    assert torch.equal(training.places_of(7)[0], made(batch_size=500).places_of(7)[0])
-    assert not torch.equal(training.places_of(7)[0], training.places_of(8)[0])
+    assert torch.equal(training.draw_places(7)[0], made(batch_size=500).draw_places(7)[0])
+    assert not torch.equal(training.draw_places(7)[0], training.draw_places(8)[0])
     # 40 * 500 places over ten tenths of the book: each tenth has 2,000, deviation 42.
     tenths = torch.bincount(drawn * 10 // training.places, minlength=10)
     assert ((tenths - 2000).abs() < 5 * 42).all()
-    places, fresh = training.places_of(3)
+    places, fresh = training.draw_places(3)
     assert fresh.all()
-    x, y = training.windows(places)
+    x, y = training.cut_windows(places)
     for b in (0, 17, 499):
         span = tokens[places[b] : places[b] + 11].tolist()
         assert (x[:, b].tolist(), y[:, b].tolist()) == (span[:-1], span[1:])
@@ -67,7 +73,7 @@ def test_windows_begin_anywhere_in_the_book_and_each_character_predicts_the_next
 
 def test_carried_streams_go_on_with_their_state_and_begin_anew_at_the_end(made):
     training = made(window_state="carried", length=100, batch_size=8, steps=200)
-    training.at_once, given = 1, []
+    training.piece_size, given = 1, []
     loss_of = training.loss
 
     def watched(x, y, state):
@@ -79,9 +85,9 @@ def test_carried_streams_go_on_with_their_state_and_begin_anew_at_the_end(made):
     wrapped = 0
     for step in range(60):
         training.advance()
-        (places, fresh), state = training.places_of(step), given[-1][0]
+        (places, fresh), state = training.draw_places(step), given[-1][0]
         if step:
-            before = training.places_of(step - 1)[0]
+            before = training.draw_places(step - 1)[0]
             assert torch.equal(places, (before + 100) % training.places)
             assert torch.equal(fresh, places < before)
             for now, then in zip((p for s in state for p in s), (p for s in given[-2][1] for p in s), strict=True):
@@ -120,55 +126,58 @@ def small_model():
 def test_drawing_follows_the_probabilities():
     p = torch.tensor([0.2, 0.5, 0.05, 0.25], dtype=torch.float64)
     numbers = (np.arange(4000) + 0.5) / 4000
-    drawn = draw(p.expand(4000, 4), numbers)
+    drawn = draw_by_numbers(p.expand(4000, 4), numbers)
     shares = torch.bincount(drawn, minlength=4) / 4000
     torch.testing.assert_close(shares.double(), p, atol=1 / 2000, rtol=0)
-    assert draw(p.expand(2, 4), np.array([0.0, 1 - 2**-32])).tolist() == [0, 3]
-    assert entropy(p.log()).item() == pytest.approx(-(p * p.log()).sum().item())
+    assert draw_by_numbers(p.expand(2, 4), np.array([0.0, 1 - 2**-32])).tolist() == [0, 3]
+    assert compute_entropy(p.log()).item() == pytest.approx(-(p * p.log()).sum().item())
 
 
 @pytest.mark.parametrize("decoder", ["sample", "argmax"])
 def test_continuations_read_what_they_have_written(decoder):
     model, prompts = small_model(), torch.tensor([[0, 1], [2, 3], [4, 4]])
-    written = continuations(model, prompts, 6, decoder, 0.8, key=9)
-    assert torch.equal(written, continuations(model, prompts, 6, decoder, 0.8, key=9))
-    assert torch.equal(written[:4], continuations(model, prompts, 4, decoder, 0.8, key=9))
+    written = continue_texts(model, prompts, 6, decoder, 0.8, key=9)
+    assert torch.equal(written, continue_texts(model, prompts, 6, decoder, 0.8, key=9))
+    assert torch.equal(written[:4], continue_texts(model, prompts, 4, decoder, 0.8, key=9))
     whole = torch.cat([prompts, written])
-    log_p = log_probabilities(model, whole)
+    log_p = compute_log_probabilities(model, whole)
     if decoder == "argmax":
         assert torch.equal(log_p[2:-1].argmax(-1), written)
     else:
-        assert not torch.equal(written, continuations(model, prompts, 6, decoder, 0.8, key=10))
+        assert not torch.equal(written, continue_texts(model, prompts, 6, decoder, 0.8, key=10))
         assert (log_p[2:-1].gather(2, written[..., None]) > -math.inf).all()
 
 
 def test_words_are_cut_off_at_a_texts_ends():
-    assert whole_words("xt The cat's hat, an") == ["the", "cat", "s", "hat"]
-    assert whole_words("The cat") == []
-    assert whole_words(" The cat. ") == ["the", "cat"]
-    assert whole_words("Éranse 3 ñandú; y") == ["ñandú"]
+    assert list_whole_words("xt The cat's hat, an") == ["the", "cat", "s", "hat"]
+    assert list_whole_words("The cat") == []
+    assert list_whole_words(" The cat. ") == ["the", "cat"]
+    assert list_whole_words("Éranse 3 ñandú; y") == ["ñandú"]
 
 
 def test_repetition_is_counted_within_texts():
     looping, other = " a b a b a b ", " c d e "
-    assert distinct([looping], 1) == (2 / 6, 6)
-    assert distinct([looping], 2) == (2 / 5, 5)
-    assert distinct([looping, looping, other], 2) == (6 / 12, 12)
-    assert distinct(["x"], 2) == (0.0, 0)
+    assert measure_distinct([looping], 1) == (2 / 6, 6)
+    assert measure_distinct([looping], 2) == (2 / 5, 5)
+    assert measure_distinct([looping, looping, other], 2) == (6 / 12, 12)
+    assert measure_distinct(["x"], 2) == (0.0, 0)
 
 
 def test_full_stops_before_blank_and_capital():
-    assert stops_before_capitals(["A. B. c.D. Él. ", "x."]) == (0.5, 4)  # the last two have nothing to be judged by
+    assert measure_stops_before_capitals(["A. B. c.D. Él. ", "x."]) == (
+        0.5,
+        4,
+    )  # the last two have nothing to be judged by
 
 
 def test_words_are_of_the_book_of_its_licence_or_of_neither():
     vocabulary = Words("uno dos tres by dos uno", "the works by the owner by")
-    measures = {name: (value, n) for name, value, n in measure([" The dos by xyz works tres. "], vocabulary)}
+    measures = {name: (value, n) for name, value, n in measure_texts([" The dos by xyz works tres. "], vocabulary)}
     assert measures["words_in_book"] == (5 / 6, 6)
     assert measures["words_in_licence"] == (3 / 6, 6)  # "by" is in both, likelier in the licence
     assert measures["spaces"][0] == 7 / 28
     assert "stops_before_capitals" not in measures
-    assert "words_in_licence" not in dict((n, v) for n, v, _ in measure([" uno dos "], Words("uno dos")))
+    assert "words_in_licence" not in dict((n, v) for n, v, _ in measure_texts([" uno dos "], Words("uno dos")))
 
 
 def test_everything_is_drawn_at_the_temperature_that_is_configured(made, monkeypatch):
@@ -176,11 +185,11 @@ def test_everything_is_drawn_at_the_temperature_that_is_configured(made, monkeyp
 
     def watched(model, prompts, length, decoder, *temperature_and_key):
         asked.append((decoder, length, *temperature_and_key[:1]))
-        return continuations(model, prompts, length, decoder, *temperature_and_key)
+        return continue_texts(model, prompts, length, decoder, *temperature_and_key)
 
-    monkeypatch.setattr("reprise.training.protocols.books_texts.continuations", watched)
-    training.texts.while_training(training.model, 0)
-    training.texts.at_the_end(training.model, 0, torch.zeros(5, 2, dtype=torch.int64))
+    monkeypatch.setattr("reprise.training.protocols.books_texts.continue_texts", watched)
+    training.texts.measure_during_training(training.model, 0)
+    training.texts.measure_final_texts(training.model, 0, torch.zeros(5, 2, dtype=torch.int64))
     assert {(length, *t) for decoder, length, *t in asked if decoder == "sample"} == {(30, 0.8), (50, 0.8)}
     assert sum(decoder == "sample" for decoder, *_ in asked) == 2 + len(PROMPTS)
 
@@ -189,11 +198,11 @@ def test_what_a_model_expects_is_told_at_the_end(made):
     """Gretel by the product of its letters; a blank, and then a capital, after a full stop."""
     training = made()
     texts, model = training.texts, training.model
-    metrics, _ = texts.at_the_end(model, 0, torch.zeros(5, 2, dtype=torch.int64))
+    metrics, _ = texts.measure_final_texts(model, 0, torch.zeros(5, 2, dtype=torch.int64))
     found = {m["metric"]: m["value"] for m in metrics}
 
     def expected(prompt):  # of the next symbol
-        logits, _ = model(texts.read(prompt), model.initial_state(1))
+        logits, _ = model(texts.encode(prompt), model.initial_state(1))
         return torch.softmax(logits[-1, 0].detach(), 0)
 
     p = [expected(PROMPTS["hansel"] + "etel"[:n])[texts.ids[letter]] for n, letter in enumerate("etel")]

@@ -92,7 +92,7 @@ def test_losses_too_large_for_a_perplexity_do_not_end_training(made):
     training = made(learning_rate=1e5)
     finish(training)
     assert training.history[-1]["valid"] > 1000  # nats/token: no float holds e to the power of this
-    assert training.note().startswith("valid ppl inf, test ppl inf")
+    assert training.describe_progress().startswith("valid ppl inf, test ppl inf")
 
 
 def test_training_text_is_cut_into_streams_that_are_read_in_order(recorded, loaded):
@@ -184,7 +184,7 @@ def test_a_model_without_embeddings_and_gates_trains_alone_and_in_a_stack(small,
     corpus, stack = Path(resolved.corpus), Stack(torch.device("cpu"))
     members = [build_training(resolved, seed, corpus, stack) for seed in range(2)]
     while live := [member for member in members if not member.finished]:
-        stack.keep(live)
+        stack.remove_all_but(live)
         assert all(isinstance(note, str) for note in stack.advance(live))
     for seed, member in enumerate(members):
         alone = finish(build_training(resolved, seed, corpus, "reference"))

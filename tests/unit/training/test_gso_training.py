@@ -19,7 +19,7 @@ OPTIONS = {"max_epochs": 3, "learning_rate": 0.02, "batch_size": 8, "folds": 2}
 
 @pytest.fixture
 def made(small, monkeypatch):
-    monkeypatch.setattr(LineEpochs, "tokens_at_once", 1)
+    monkeypatch.setattr(LineEpochs, "tokens_per_piece", 1)
     return partial(small, "line-epochs", **OPTIONS)
 
 

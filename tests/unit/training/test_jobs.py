@@ -18,8 +18,8 @@ from reprise.catalogue.models import MODELS, Model
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import read_record
-from reprise.training.locks import Held, replica_lock
-from reprise.training.loop import choose_device, forget_peak_memory, run_facts, run_jobs, torch_settings
+from reprise.training.locks import LockHeld, lock_replica
+from reprise.training.loop import choose_device, collect_run_facts, reset_peak_memory, run_jobs, torch_settings
 
 REPLICAS = 3
 
@@ -88,9 +88,9 @@ def test_without_room_the_job_is_halved_and_without_any_it_is_refused(monkeypatc
 
 
 def test_what_another_process_trains_is_left_out(jobs):
-    with replica_lock(jobs[0].file_of(0).with_suffix(".lock"), jobs[0].title):
+    with lock_replica(jobs[0].get_path(0).with_suffix(".lock"), jobs[0].title):
         assert [record["replica"] for record in run_jobs(jobs)] == [1, 2]
-        with pytest.raises(Held):
+        with pytest.raises(LockHeld):
             run_jobs(jobs[:1])
 
 
@@ -190,7 +190,7 @@ def test_what_others_have_written_is_read(tmp_path, content, holder):
     lock.write_text(content)
     with lock.open("r+") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(Interrupted, match=f"is being trained by process {holder};"), replica_lock(lock, "p/e"):
+        with pytest.raises(Interrupted, match=f"is being trained by process {holder};"), lock_replica(lock, "p/e"):
             pass
 
 
@@ -207,9 +207,9 @@ def test_torchs_switches_are_set_for_trainings_and_restored():
 
 def test_a_training_beside_others_has_no_peak_of_memory_of_its_own():
     with ThreadPoolExecutor() as pool:
-        facts = pool.submit(run_facts, "none", torch.device("cpu"), 0.0, 0).result()
+        facts = pool.submit(collect_run_facts, "none", torch.device("cpu"), 0.0, 0).result()
     assert "peak_memory_mib" not in facts
-    assert facts.keys() | {"peak_memory_mib"} == run_facts("none", torch.device("cpu"), 0.0, 0).keys()
+    assert facts.keys() | {"peak_memory_mib"} == collect_run_facts("none", torch.device("cpu"), 0.0, 0).keys()
 
 
 def test_a_records_peak_of_memory_is_its_own():
@@ -217,12 +217,12 @@ def test_a_records_peak_of_memory_is_its_own():
         pytest.skip("this system does not count a peak anew")
 
     def peak() -> float:
-        return run_facts("none", torch.device("cpu"), 0.0, 0)["peak_memory_mib"]
+        return collect_run_facts("none", torch.device("cpu"), 0.0, 0)["peak_memory_mib"]
 
-    forget_peak_memory()
+    reset_peak_memory()
     low = peak()
     del (large := [torch.ones(300 * 2**18)])[:]  # 300 MiB, and gone
     assert large == []
     assert peak() > low + 250
-    forget_peak_memory()
+    reset_peak_memory()
     assert peak() < low + 100

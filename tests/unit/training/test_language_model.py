@@ -20,7 +20,7 @@ from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import decode
 from reprise.training.loop import Job, run_jobs
 from reprise.training.protocol import build_training
-from reprise.training.protocols.language_model import check_contract, initialise, unigram_loss
+from reprise.training.protocols.language_model import check_contract, compute_unigram_loss, initialise
 
 MODULE = """
 from torch import nn
@@ -154,7 +154,7 @@ def test_it_goes_on_from_its_state_to_the_same_bits(make, options):
 def together(stack, trainings):
     """Train the members of a stack to the end, one piece of work of each after the other."""
     while live := [training for training in trainings if not training.finished]:
-        stack.keep(live)
+        stack.remove_all_but(live)
         for note in stack.advance(live):
             assert isinstance(note, str), note
     return [training.outcome() for training in trainings]
@@ -240,7 +240,7 @@ def test_the_rate_falls_after_an_epoch_and_training_stops_early(make):
 
 def test_a_model_that_has_not_beaten_the_unigram_is_named(make, caplog):
     tokens = np.array([0, 0, 1]), np.array([0, 1])
-    assert unigram_loss(*tokens, 2) == pytest.approx(-(np.log(3 / 5) + np.log(2 / 5)) / 2)
+    assert compute_unigram_loss(*tokens, 2) == pytest.approx(-(np.log(3 / 5) + np.log(2 / 5)) / 2)
     for rate, named in ((1e-30, True), (4.0, False)):
         caplog.clear()
         finish(make(learning_rate=rate, max_epochs=5))

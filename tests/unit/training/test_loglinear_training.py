@@ -8,8 +8,8 @@ import torch
 from protocol_helpers import finish, values
 
 from reprise.data.corpus import Corpus
-from reprise.evaluation.agreement import Pairs, distances, group
-from reprise.evaluation.sampling import continuations_of_window
+from reprise.evaluation.agreement import Pairs, list_distances, name_group
+from reprise.evaluation.sampling import continue_window
 from reprise.training.protocols.loglinear_text import READING, SlidingWindows, Streams, WindowsInOrder
 
 OPTIONS = {"batch_size": 32, "hidden_size": 16, "embedding_size": 16, "learning_rate": 0.003, "patience": 3}
@@ -26,7 +26,7 @@ def loaded(small):
     return small.loaded("windows", **OPTIONS)
 
 
-def readable(training):
+def get_readable_model(training):
     """The readable model with a training's weights, in float64."""
     model = training.build_model(lexicon=training.lexicon)
     model.load_state_dict(training.kernel.export())
@@ -38,7 +38,7 @@ def readable(training):
 def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, engine, scheme):
     training = made(3, engine, scheme=scheme, max_epochs=1)
     outcome = finish(training)
-    model = readable(training)
+    model = get_readable_model(training)
     found = values(outcome)
     for split, metric in (("valid", "cross_entropy"), ("test2", "cross_entropy"), ("train", "cross_entropy_evaluated")):
         words = torch.from_numpy(loaded.splits[split].tokens).long()
@@ -86,13 +86,13 @@ TOKENS = {"train": np.arange(20, dtype=np.int32), "valid": np.arange(11, dtype=n
 def test_sliding_windows_predict_the_token_after_eight():
     text = SlidingWindows(TOKENS, 8, 5, seed=3)
     assert text.counts == {"train": 12, "valid": 3}
-    x, y = text.piece("valid", 0, None)
+    x, y = text.get_batch("valid", 0, None)
     assert x.T.tolist() == [list(range(i, i + 8)) for i in range(3)]
     assert y.tolist() == [8, 9, 10]
     sizes, targets = [], []
     for epoch in (0, 1):
-        assert text.pieces("train", epoch) == 3
-        batches = [text.piece("train", i, epoch) for i in range(3)]
+        assert text.count_batches("train", epoch) == 3
+        batches = [text.get_batch("train", i, epoch) for i in range(3)]
         sizes.append([x.shape[1] for x, _ in batches])
         targets.append(torch.cat([y for _, y in batches]).tolist())
         assert all((x + 8 - torch.arange(8)[:, None] == y).all() for x, y in batches)
@@ -100,41 +100,41 @@ def test_sliding_windows_predict_the_token_after_eight():
     assert sorted(targets[0]) == sorted(targets[1]) == list(range(8, 20))
     assert targets[0] != targets[1]
     assert targets[0] != list(range(8, 20))
-    assert SlidingWindows(TOKENS, 8, 12, seed=3).piece("train", 0, 1)[1].tolist() == targets[1]
-    assert SlidingWindows(TOKENS, 8, 12, seed=4).piece("train", 0, 1)[1].tolist() != targets[1]
-    assert text.before("valid", torch.tensor([8, 10])).T.tolist() == [list(range(8)), list(range(2, 10))]
+    assert SlidingWindows(TOKENS, 8, 12, seed=3).get_batch("train", 0, 1)[1].tolist() == targets[1]
+    assert SlidingWindows(TOKENS, 8, 12, seed=4).get_batch("train", 0, 1)[1].tolist() != targets[1]
+    assert text.get_words_before("valid", torch.tensor([8, 10])).T.tolist() == [list(range(8)), list(range(2, 10))]
 
 
 def test_windows_in_order_follow_the_text_in_every_epoch():
     text = WindowsInOrder(TOKENS, 8, 5, seed=3)
     for epoch in (0, 1):
-        targets = [text.piece("train", n, epoch)[1] for n in range(text.pieces("train", epoch))]
+        targets = [text.get_batch("train", n, epoch)[1] for n in range(text.count_batches("train", epoch))]
         assert torch.cat(targets).tolist() == TOKENS["train"][8:].tolist()
 
 
 def test_streams_predict_every_token_once():
     text = Streams(TOKENS, 4, 3, seed=0)
     assert text.counts == {"train": 18, "valid": 10}
-    pieces = [text.piece("train", i, 0) for i in range(text.pieces("train", 0))]
+    pieces = [text.get_batch("train", i, 0) for i in range(text.count_batches("train", 0))]
     assert [tuple(x.shape) for x, _ in pieces] == [(4, 3), (2, 3)]
     x, y = (torch.cat(parts).T.tolist() for parts in zip(*pieces, strict=True))
     assert x == [list(range(6 * s, 6 * s + 6)) for s in range(3)]
     assert y == [list(range(6 * s + 1, 6 * s + 7)) for s in range(3)]
-    assert text.piece("valid", 0, None)[1].flatten().tolist() == list(range(1, 11))
+    assert text.get_batch("valid", 0, None)[1].flatten().tolist() == list(range(1, 11))
 
 
 @pytest.mark.parametrize("streams", [1, 3, 40, 128, 200])
 def test_no_reading_of_streams_is_larger_than_one_of_windows(streams):
     """All logits of a reading are in memory at once: of 128 streams one word each, and not 128."""
     text = Streams({"train": np.arange(1000)}, 8, streams, seed=0)
-    sizes = [text.piece("train", i, None)[1].numel() for i in range(text.pieces("train", None))]
+    sizes = [text.get_batch("train", i, None)[1].numel() for i in range(text.count_batches("train", None))]
     assert sum(sizes) == text.counts["train"]
     assert max(sizes) == max(READING // streams, 1) * streams <= max(READING, streams)
 
 
 def test_pairs_are_judged_by_the_probabilities_of_both_forms(made, loaded):
     training = made(max_epochs=1)
-    outcome, model = finish(training), readable(training)
+    outcome, model = finish(training), get_readable_model(training)
     arrays = {k.removeprefix("agreement_"): v for k, v in loaded.extra.items() if k.startswith("agreement_")}
     margins = []
     for i in range(len(arrays["right"])):
@@ -145,12 +145,12 @@ def test_pairs_are_judged_by_the_probabilities_of_both_forms(made, loaded):
             margins.append((log_p[arrays["right"][i]] - log_p[arrays["wrong"][i]]).item())
     assert training.margins == pytest.approx(margins, abs=1e-4)
     share = np.mean(np.array(margins) > 0)
-    (found,) = (m for m in outcome.metrics if m["metric"] == f"agreement/{group()}")
+    (found,) = (m for m in outcome.metrics if m["metric"] == f"agreement/{name_group()}")
     assert (found["value"], found["n"], found["split"]) == (pytest.approx(share), len(margins), "tests")
     counts, there = loaded.extra["corpus_counts"], arrays["position"] >= 8
     right, wrong = (counts[arrays[form]][there] for form in ("right", "wrong"))
     by_frequency = np.mean((right > wrong) + 0.5 * (right == wrong))
-    assert values(outcome)["tests", f"agreement_by_frequency/{group()}"] == pytest.approx(by_frequency)
+    assert values(outcome)["tests", f"agreement_by_frequency/{name_group()}"] == pytest.approx(by_frequency)
 
 
 def test_pairs_are_grouped_by_feature_kind_and_distance(loaded):
@@ -162,7 +162,7 @@ def test_pairs_are_grouped_by_feature_kind_and_distance(loaded):
     made = Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts, facts, {}, loaded.extra | extra)
     pairs = Pairs.of(made, 8)
     assert len(pairs) == 5, "the first has no eight words before it"
-    found = {m["metric"]: (m["value"], m["n"]) for m in pairs.metrics(np.array([1.0, -1.0, 0.0, 2.0, 1.0]))}
+    found = {m["metric"]: (m["value"], m["n"]) for m in pairs.make_metrics(np.array([1.0, -1.0, 0.0, 2.0, 1.0]))}
     assert found["agreement/all/all/all"] == (0.7, 5)
     assert found["agreement/Gender/all/all"] == (1.0, 2)
     assert found["agreement/Number/verb/all"] == (0.75, 2)
@@ -170,7 +170,7 @@ def test_pairs_are_grouped_by_feature_kind_and_distance(loaded):
     assert found["agreement/all/all/over 8"] == (1.0, 1)
     assert found["agreement/Number/all/2"] == (0.0, 1)
     assert "agreement/Gender/all/2" not in found
-    assert list(distances(8)) == ["1", "2", "3-8", "over 8"]
+    assert list(list_distances(8)) == ["1", "2", "3-8", "over 8"]
     assert Pairs.of(Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts), 8) is None
 
 
@@ -193,9 +193,9 @@ def test_continuations_follow_the_distribution():
         p[torch.arange(len(p)), (following + 1) % 4] = 0.25
         return p.log()
 
-    texts = continuations_of_window(chain, [0, 0], 2, 2000, key=5)
+    texts = continue_window(chain, [0, 0], 2, 2000, key=5)
     steps = np.diff(texts[0], prepend=0) % 4
     assert set(steps) == {1, 2}
     assert np.mean(steps == 1) == pytest.approx(0.75, abs=0.04)
-    assert texts == continuations_of_window(chain, [0, 0], 2, 2000, key=5)
-    assert texts != continuations_of_window(chain, [0, 0], 2, 2000, key=6)
+    assert texts == continue_window(chain, [0, 0], 2, 2000, key=5)
+    assert texts != continue_window(chain, [0, 0], 2, 2000, key=6)

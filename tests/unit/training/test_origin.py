@@ -17,10 +17,10 @@ def source(tmp_path, monkeypatch):
         (tmp_path / name).write_text("1\n", encoding="utf-8")
     monkeypatch.setattr(origin, "_SOURCE", tmp_path)
     origin.digest_packages.cache_clear()
-    origin.git_state.cache_clear()
+    origin.read_git_state.cache_clear()
     yield tmp_path
     origin.digest_packages.cache_clear()
-    origin.git_state.cache_clear()
+    origin.read_git_state.cache_clear()
 
 
 def digest():
@@ -48,9 +48,9 @@ def test_the_digest_changes_with_the_files_that_train_and_with_no_others(source,
 
 
 def test_the_engines_package_counts():
-    facts = origin.code_facts(ReferenceEngine(RNTN(4, 2)))
+    facts = origin.collect_code_facts(ReferenceEngine(RNTN(4, 2)))
     assert {"engines/rntn", "models", "training"} <= {*facts["code"]["packages"]}
-    assert "engines/rntn" not in origin.code_facts()["code"]["packages"]
+    assert "engines/rntn" not in origin.collect_code_facts()["code"]["packages"]
 
 
 def test_commit_and_changes_are_those_of_the_repository(source):
@@ -60,8 +60,8 @@ def test_commit_and_changes_are_those_of_the_repository(source):
         return done.stdout.strip()
 
     def state():
-        origin.git_state.cache_clear()
-        return origin.git_state()
+        origin.read_git_state.cache_clear()
+        return origin.read_git_state()
 
     assert state() == {"commit": None, "dirty": None}
     git("init", "--quiet")

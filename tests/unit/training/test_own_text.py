@@ -111,10 +111,10 @@ def test_a_gpu_that_is_not_there_is_one_line_and_one_that_is_gives_the_same_numb
     training = build_training(resolved, 0, Path(resolved.corpus), "reference")
     if not torch.cuda.is_available() or protocol == "tagging":
         with pytest.raises(UserError, match="--device cuda"):
-            training.read_on_gpu()
+            training.move_to_gpu()
         return
     before = measured(resolved, Path(resolved.corpus))
-    training.read_on_gpu()
+    training.move_to_gpu()
     for entry in training.measure(lambda _: None).metrics:
         if key := before.get((entry["split"], entry["metric"])):
             assert entry["value"] == pytest.approx(key[0], rel=1e-5)

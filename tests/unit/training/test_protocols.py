@@ -19,32 +19,32 @@ from reprise.engines.stack import Stack
 from reprise.errors import Interrupted, UserError
 from reprise.training.checkpoint import decode, encode
 from reprise.training.loop import run_jobs
-from reprise.training.protocol import Diverged, build_training, generator_for
+from reprise.training.protocol import Diverged, build_training, derive_generator
 
 CPU = torch.device("cpu")
 # The options that are changed, the fast engine, and how calls are made short, so that some end inside a part.
 LEARN: dict[str, tuple[dict[str, Any], str, tuple[str, int]]] = {
-    "final-digit": ({"model": "elman"}, "fused", ("at_once", 1)),
-    "final-digit, lstm": ({"model": "lstm"}, "fused", ("at_once", 1)),
-    "character-windows": ({}, "reference", ("at_once", 7)),
-    "character-windows, carried": ({"window_state": "carried"}, "reference", ("at_once", 7)),
-    "subsequence-sgd": ({"matrices": 5}, "fused", ("at_once", 37)),
-    "subsequence-sgd, rnnlm": ({"schedule": "rnnlm", "halving_ratio": 9.0, "patience": 3}, "fused", ("at_once", 37)),
+    "final-digit": ({"model": "elman"}, "fused", ("piece_size", 1)),
+    "final-digit, lstm": ({"model": "lstm"}, "fused", ("piece_size", 1)),
+    "character-windows": ({}, "reference", ("piece_size", 7)),
+    "character-windows, carried": ({"window_state": "carried"}, "reference", ("piece_size", 7)),
+    "subsequence-sgd": ({"matrices": 5}, "fused", ("piece_size", 37)),
+    "subsequence-sgd, rnnlm": ({"schedule": "rnnlm", "halving_ratio": 9.0, "patience": 3}, "fused", ("piece_size", 37)),
     "batched-sgd": ({"dropout": 0.5}, "grouped", ("windows", 3)),
     "batched-sgd, lstm": ({"model": "lstm-lm"}, "grouped", ("windows", 3)),
-    "line-epochs": ({}, "fused", ("tokens_at_once", 1)),
-    "windows": ({}, "fused", ("at_once", 3)),
+    "line-epochs": ({}, "fused", ("tokens_per_piece", 1)),
+    "windows": ({}, "fused", ("piece_size", 3)),
     "windows, features": (
         {"output": "log-linear", "input": "features", "word_identity": True},
         "fused",
-        ("at_once", 3),
+        ("piece_size", 3),
     ),
-    "windows, streams": ({"scheme": "streams"}, "fused", ("at_once", 3)),
-    "window-sgd": ({"direct": True}, "reference", ("at_once", 100)),
-    "tagging": ({}, "reference", ("at_once", 1)),
-    "sentence-labels": ({"pooling": "mean"}, "reference", ("at_once", 1)),
-    "translation": ({"untied": True, "context": True}, "reference", ("at_once", 1)),
-    "recall": ({"model": "notes-lstm"}, "reference", ("at_once", 5)),
+    "windows, streams": ({"scheme": "streams"}, "fused", ("piece_size", 3)),
+    "window-sgd": ({"direct": True}, "reference", ("piece_size", 100)),
+    "tagging": ({}, "reference", ("piece_size", 1)),
+    "sentence-labels": ({"pooling": "mean"}, "reference", ("piece_size", 1)),
+    "translation": ({"untied": True, "context": True}, "reference", ("piece_size", 1)),
+    "recall": ({"model": "notes-lstm"}, "reference", ("piece_size", 5)),
 }
 RECURRENT = {"hidden_size": 24, "embedding_size": 12, "dropout": 0.2, "batch_size": 10, "training_sentences": 200}
 RECURRENT |= {"max_epochs": 6, "steps": 10, "weight_range": 0.05, "patience": 2}
@@ -91,7 +91,7 @@ def test_every_protocol_is_here():
 
 
 def test_random_streams_are_apart():
-    numbers = {tuple(torch.rand(3, generator=generator_for(s, n)).tolist()) for s in (0, 1) for n in ("a", "b")}
+    numbers = {tuple(torch.rand(3, generator=derive_generator(s, n)).tolist()) for s in (0, 1) for n in ("a", "b")}
     assert len(numbers) == 4
 
 
@@ -221,7 +221,7 @@ def lines_to_read(training):
 
 ORDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "line-epochs": (lines_read, lines_to_read),
-    "window-sgd": (lambda training: training.order(), lambda training: range(training.counts["train"])),
+    "window-sgd": (lambda training: training.draw_order(), lambda training: range(training.counts["train"])),
     "tagging": (
         lambda training: np.concatenate(training.batches),
         lambda training: range(training.splits["train"].sentences),
@@ -331,7 +331,7 @@ def together(stack, trainings, states=None):
         if states is not None and len(live) == len(trainings):
             states.append(encode({"identity": {}, "state": {"all": [training.state() for training in trainings]}}))
         live = [training for training in live if not training.finished]
-        stack.keep(live)
+        stack.remove_all_but(live)
     return [training.outcome() for training in trainings]
 
 
@@ -367,7 +367,7 @@ def test_a_stack_goes_on_from_its_states_to_the_same_bits(make, case):
         for training, kept in zip(trainings, decode(state)["state"]["all"], strict=True):
             training.restore(kept)
         live = [training for training in trainings if not training.finished]
-        stack.keep(live)
+        stack.remove_all_but(live)
         together(stack, live)
         assert [training.outcome() for training in trainings] == whole
 
@@ -383,5 +383,5 @@ def test_a_member_that_diverges_leaves_the_others_as_they_are(make, case):
     while isinstance(found[1], str):
         found = stack.advance(trainings)
     assert isinstance(found[1], Diverged)
-    stack.keep(trainings[:1])
+    stack.remove_all_but(trainings[:1])
     held_to(together(stack, trainings[:1])[0], expected[0])

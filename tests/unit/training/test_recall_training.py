@@ -8,7 +8,7 @@ from protocol_helpers import curves, finish, values
 
 from reprise.data.synthetic.names import Names
 from reprise.data.synthetic.phrases import FILLERS, FIXED
-from reprise.training.protocol import generator_for
+from reprise.training.protocol import derive_generator
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_an_lstm_learns_the_task_and_the_record_says_how_far(recall):
 def test_the_loss_is_of_the_name_at_the_blank(recall):
     training = recall()
     training.advance()
-    generator = generator_for(0, "data")
+    generator = derive_generator(0, "data")
     length = int(torch.randint(2, (), generator=generator) * torch.randint(1, 5, (), generator=generator))
     x, y = training.names.draw(length, 20, generator)
     expected = torch.nn.functional.cross_entropy(recall().model(x), y).item()

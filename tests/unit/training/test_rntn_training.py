@@ -21,12 +21,12 @@ def made(small):
 )
 def test_how_the_text_is_handed_over_decides_nothing(made, engine, model):
     """Only the order in which losses are added up differs."""
-    pieces, at_once = made(0, engine, **model), made(0, engine, **model)
-    pieces.at_once = 37
-    for one, other in zip(finish(at_once).curves, finish(pieces).curves, strict=True):
+    pieces, whole = made(0, engine, **model), made(0, engine, **model)
+    pieces.piece_size = 37
+    for one, other in zip(finish(whole).curves, finish(pieces).curves, strict=True):
         tolerance = 1e-12 if one["split"] == "train" else 0
         assert one["y"] == pytest.approx(other["y"], rel=tolerance, abs=0)
-    assert same_bits(pieces.kernel.export(), at_once.kernel.export())
+    assert same_bits(pieces.kernel.export(), whole.kernel.export())
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])

@@ -14,7 +14,7 @@ import torch
 from protocol_helpers import same_bits
 
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.engines.stack import OutOfMemory, Stack, join
+from reprise.engines.stack import OutOfMemory, Stack, join_stack
 from reprise.models.gated import GRU
 from reprise.models.rntn import RNTN
 from reprise.training.protocol import build_training
@@ -72,7 +72,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "recall": [{"model": "notes-rnn", "activation": "relu"}, {"model": "notes-gru"}, {"model": "notes-lstm"}],
 }
-SHORT = ("at_once", "windows", "tokens_at_once")
+SHORT = ("piece_size", "windows", "tokens_per_piece")
 """How much a call of `advance` does, by the name that its protocol gives it."""
 
 
@@ -83,8 +83,8 @@ class Computed(Exception):
 class Elsewhere(Stack):
     """On torch's device without values, which refuses tensors of another as a GPU does."""
 
-    def run(self, *step):
-        found = super().run(*step)
+    def run_step(self, *step):
+        found = super().run_step(*step)
         raise Computed({value.device.type for value in found.values()})
 
 
@@ -146,13 +146,13 @@ def test_a_step_touches_the_rows_that_it_reads_alone(small, short, protocol):
     changes, tables = TABLES[protocol]
     training, seen = small(protocol, 0, Stack(CPU), **changes), []
     member = training.kernel
-    loss, before = member.loss, member.export()
+    loss, before = member.compute_loss, member.export()
 
     def watched(parameters, batch):
         seen.append(parameters)
         return loss(parameters, batch)
 
-    member.loss = watched
+    member.compute_loss = watched
     training.advance()
     after = member.export()
     for name in tables:
@@ -167,10 +167,10 @@ def test_members_that_train_and_read_at_once_leave_one_another_alone(small):
     members, data = [training.kernel for training in trainings], trainings[0].data["valid"]
     before = [member.export() for member in members]
     how = {"learning_rate": 0.1, "reduction": "sum", "dropout": 0.0, "key": 0}
-    stack.answer([members[0].train(data, **how), members[1].evaluate(data)])
+    stack.compute_requests([members[0].train(data, **how), members[1].evaluate(data)])
     after = [member.export() for member in members]
     assert [same_bits(*both) for both in zip(before, after, strict=True)] == [False, True]
-    stack.leave(members[:1])
+    stack.remove_members(members[:1])
     assert same_bits([member.export() for member in members], after)
 
 
@@ -186,7 +186,7 @@ def test_a_fault_of_a_step_ends_all_members_at_once(small, said, monkeypatch):
 class Answered(Stack):
     """Answers words in capitals, and keeps what was requested together."""
 
-    def answer(self, requests):
+    def compute_requests(self, requests):
         self.rounds = [*getattr(self, "rounds", []), list(requests)] if requests else self.rounds
         return [request.upper() for request in requests]
 
@@ -220,4 +220,4 @@ def test_of_a_class_that_inherits_nothing_is_gathered(protocol, parent, sizes):
     """It may read its parameters in ways of its own."""
     models = parent(*sizes), type("Other", (parent,), {})(*sizes)
     options = {"loss_reduction": "sum", "clip_norm": 0.5}
-    assert [bool(join(Stack(CPU), protocol, model, options).rows) for model in models] == [True, False]
+    assert [bool(join_stack(Stack(CPU), protocol, model, options).rows) for model in models] == [True, False]

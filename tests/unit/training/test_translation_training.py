@@ -8,7 +8,7 @@ import pytest
 import torch
 from protocol_helpers import finish, values
 
-from reprise.data.pairs.pairs import lines_of_test, source_of
+from reprise.data.pairs.pairs import get_source, get_test_lines
 from reprise.evidence.numbers import bleu
 from reprise.training.protocols.translation import Pairs
 
@@ -32,12 +32,12 @@ def pairs(loaded):
 
 
 def pairs_of(loaded, split):
-    return Pairs(source_of(loaded).splits[split], loaded.splits[split], loaded.vocabulary.index("</s>"))
+    return Pairs(get_source(loaded).splits[split], loaded.splits[split], loaded.vocabulary.index("</s>"))
 
 
 def test_a_batch_holds_its_pairs_and_the_word_before_each(pairs):
     numbers = np.array([7, 0, 31])
-    batch = pairs.batch(numbers)
+    batch = pairs.make_batch(numbers)
     targets = torch.full(batch.before.shape, -1)
     targets.view(-1)[batch.places] = batch.targets
     for column, number in enumerate(numbers):
@@ -63,7 +63,7 @@ def test_the_losses_are_those_of_the_model_pair_by_pair(made, loaded):
     found = values(finish(training))
     pairs, total = pairs_of(loaded, "test"), 0.0
     for number in range(len(pairs)):
-        batch = pairs.batch(np.array([number]))
+        batch = pairs.make_batch(np.array([number]))
         with torch.no_grad():
             logits = training.model(batch.source, batch.lengths, batch.before)[:, 0]
         total += torch.nn.functional.cross_entropy(logits.double(), batch.targets, reduction="sum").item()
@@ -75,7 +75,7 @@ def test_a_step_follows_the_gradient_of_equation_26(made):
     options = {"clip_norm": 0.5, "batch_size": 300, "learning_rate": 0.001}
     training = made(0, "reference", **options)
     model = copy.deepcopy(training.model)
-    batch = training.pairs["train"].batch(training.batches[0])
+    batch = training.pairs["train"].make_batch(training.batches[0])
     logits = model(batch.source, batch.lengths, batch.before).flatten(0, 1)[batch.places]
     (torch.nn.functional.cross_entropy(logits, batch.targets, reduction="sum") / 300).backward()
     assert torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5) > 0.5
@@ -94,10 +94,10 @@ def test_it_learns_the_cipher(made, loaded):
     found = outcome.samples[0]
     always = found | {f"matches_{n}": [0] * len(found["texts"]) for n in (2, 3, 4)}
     assert bleu(found) > 25 > bleu(always)
-    assert found["source_words"] == np.diff(source_of(loaded).splits["test"].offsets).tolist()
+    assert found["source_words"] == np.diff(get_source(loaded).splits["test"].offsets).tolist()
     shown = [sample for sample in outcome.samples if sample["kind"] == "example"]
     assert len(shown) == 5
     for sample in shown:
-        assert (sample["source"], sample["reference"]) == lines_of_test(loaded)[sample["line"] - 1]
+        assert (sample["source"], sample["reference"]) == get_test_lines(loaded)[sample["line"] - 1]
         assert sample["text"] == found["texts"][sample["line"] - 1]
     assert not any("</s>" in text or "<unk>" in text for text in found["texts"])

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from test_protocols import LEARN, changes_of, make  # noqa: F401
 
 from reprise.cli.evaluate import Measurement, compare_numbers
-from reprise.data.pairs.pairs import lines_of_test, source_of
+from reprise.data.pairs.pairs import get_source, get_test_lines
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import load_record
 from reprise.records.resolved import Resolved
@@ -37,7 +37,7 @@ def digest(path):
 def loaded(resolved, path):
     training = build_training(resolved, 0, Path(resolved.corpus) if resolved.corpus else None, "reference")
     load_weights(path, resolved, 0, training.model, training.vocabulary_sha256)
-    training.take_parameters(training.model.state_dict())
+    training.load_parameters(training.model.state_dict())
     return training
 
 
@@ -77,7 +77,7 @@ def test_weights_of_the_reported_epoch_are_measured_again_by_the_readable_model(
         assert largest_relative_difference(record, measured) <= 1e-6
         # The test can fail: other weights give other numbers.
         other = loaded(resolved, path)
-        other.take_parameters({name: 1.5 * value + 0.01 for name, value in other.learnt().items()})
+        other.load_parameters({name: 1.5 * value + 0.01 for name, value in other.copy_parameters().items()})
         assert [row for row in differences(record, other) if row[-1]]
     asked = count(1)
     stopped = jobs_of([resolved], tmp_path / "stopped")
@@ -161,13 +161,13 @@ def test_a_file_that_is_not_the_replicas_weights_is_one_line(small, kind, tmp_pa
         run_jobs(jobs_of([other], tmp_path))
         HOSTILE[kind](path, kept(other, tmp_path))
     else:
-        HOSTILE[kind](path, training.learnt())
-    before = training.learnt()
+        HOSTILE[kind](path, training.copy_parameters())
+    before = training.copy_parameters()
     with pytest.raises(UserError) as caught:
         load_weights(path, resolved, 0, training.model, training.vocabulary_sha256)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
-    assert all(value.equal(before[name]) for name, value in training.learnt().items())
+    assert all(value.equal(before[name]) for name, value in training.copy_parameters().items())
 
 
 WRITERS = ("subsequence-sgd", "batched-sgd, lstm", "line-epochs", "windows", "window-sgd", "character-windows")
@@ -193,13 +193,13 @@ def job_of(resolved):
 
 def test_a_model_of_translation_translates_greedily_and_with_a_beam(small):
     training = build_training(*job_of(experiment(small, "translation")), "reference")
-    source = " ".join(lines_of_test(training.corpus)[0][0].split()[:3])
+    source = " ".join(get_test_lines(training.corpus)[0][0].split()[:3])
     assert training.translate(source, 5, 1) == training.translate(source, 5, 1)
     assert len(training.translate(source, 5, 4).split()) <= 5
 
     def log_p(text):
         words = [training.corpus.vocabulary.index(word) for word in text.split()]
-        numbers = {word: i for i, word in enumerate(source_of(training.corpus).vocabulary)}
+        numbers = {word: i for i, word in enumerate(get_source(training.corpus).vocabulary)}
         read = torch.tensor([[numbers.get(word, 1)] for word in source.split()])
         before = torch.tensor([[training.end], *([word] for word in words)])
         with torch.no_grad():

@@ -13,8 +13,8 @@ from reprise.data.corpus import Split
 from reprise.data.text import ptb
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
-from reprise.training.protocol import generator_for
-from reprise.training.protocols.word_order import changes, joined, sentences_of
+from reprise.training.protocol import derive_generator
+from reprise.training.protocols.word_order import change_order, join_sentences, split_sentences
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_where_a_word_has_no_probability_there_is_no_cross_entropy(counted, load
 
 def test_where_no_word_has_a_probability_there_is_no_mean(counted, loaded, tmp_path):
     for split in ("valid", "test"):  # words that training has, in an order that it has not
-        loaded.splits[split] = Split.whole(loaded.splits["train"].tokens[40:0:-1])
+        loaded.splits[split] = Split.of_text(loaded.splits["train"].tokens[40:0:-1])
     loaded.save(tmp_path / "reversed.npz")
     outcome = finish(counted(model="relative-ngram", boundary="text", order=4, corpus=tmp_path / "reversed.npz"))
     found = values(outcome)
@@ -91,13 +91,13 @@ def test_changed_sentences_have_the_same_words_in_another_order():
     generator = torch.Generator().manual_seed(1)
     for words in ([1, 2], [3, 3, 4], [1, 2, 3, 4, 5, 6], [7, 7, 7, 8, 7]):
         for _ in range(10):
-            order, swapped = changes(np.array(words), generator)
+            order, swapped = change_order(np.array(words), generator)
             assert sorted(order) == sorted(swapped) == sorted(words)
             assert order.tolist() != words
             (first, second) = np.flatnonzero(swapped != words)
             assert second == first + 1
-    assert changes(np.array([4, 4, 4]), generator) is None
-    assert changes(np.array([4]), generator) is None
+    assert change_order(np.array([4, 4, 4]), generator) is None
+    assert change_order(np.array([4]), generator) is None
 
 
 def test_single_words_are_tied_in_all_orders(scored):
@@ -110,7 +110,7 @@ def test_single_words_are_tied_in_all_orders(scored):
 
 def test_a_text_without_an_order_to_change_is_refused(scored, loaded, tmp_path):
     end = loaded.vocabulary.index("</s>")
-    loaded.splits["test"] = Split.ended_by(np.array([5, 5, end, 6, end]), end)
+    loaded.splits["test"] = Split.of_ended_sentences(np.array([5, 5, end, 6, end]), end)
     loaded.save(tmp_path / "same.npz")
     with pytest.raises(UserError, match=r"same\.npz: no test sentence has two different words"):
         scored(corpus=tmp_path / "same.npz")
@@ -119,16 +119,16 @@ def test_a_text_without_an_order_to_change_is_refused(scored, loaded, tmp_path):
 def test_scores_are_those_of_the_model(scored, loaded):
     training = scored(order=2)
     end = loaded.vocabulary.index("</s>")
-    sentences = sentences_of(loaded.splits["test"])
+    sentences = split_sentences(loaded.splits["test"])
     assert [len(words) + 1 for words in sentences] == np.diff(loaded.splits["test"].offsets).tolist()
     found = values(finish(training))
     above = []
     for i, words in enumerate(sentences):
-        changed = changes(words, generator_for(0, f"sentence {i}"))
+        changed = change_order(words, derive_generator(0, f"sentence {i}"))
         if changed:
             scores = []
             for text in (words, changed[0]):
-                held = HeldOut(Positions.of(joined([np.append(text, end)]), 1, end, "sentence"))
+                held = HeldOut(Positions.of(join_sentences([np.append(text, end)]), 1, end, "sentence"))
                 scores.append(np.log(training.model.estimate(training.counts, held, 2)).sum())
             above.append(scores[0] > scores[1])
     assert found["test", "above_shuffled_order_2"] == np.mean(above)
@@ -159,7 +159,7 @@ def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(sc
     absent = loaded.vocabulary.index(unknown) if unknown else 60
     end = text[-1]
     for name, words in {"the_cat_is_small": text, "walking_home_after_school": [*[absent] * 4, end]}.items():
-        held = HeldOut(Positions.of(joined([np.array(words)]), 2, end, "sentence"))
+        held = HeldOut(Positions.of(join_sentences([np.array(words)]), 2, end, "sentence"))
         expected = np.log(training.model.estimate(training.counts, held, 3)).sum()
         assert found["phrases", f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
 

@@ -15,7 +15,7 @@ _BEFORE = re.compile(r"([.,])([^0-9])")
 _DASH = re.compile(r"(?<=[0-9])-")
 
 
-def words_13a(text: str) -> list[str]:
+def tokenise_13a(text: str) -> list[str]:
     """Return the words of one line of text."""
     if "&" in text:
         for entity, symbol in _ENTITIES.items():

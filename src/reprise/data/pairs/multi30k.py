@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from reprise.data.corpus import Corpus
-from reprise.data.pairs.mteval import words_13a
-from reprise.data.pairs.pairs import Pair, parallel_corpus
+from reprise.data.pairs.mteval import tokenise_13a
+from reprise.data.pairs.pairs import Pair, make_parallel_corpus
 from reprise.data.raw import read_lines, unreadable
 from reprise.errors import UserError
 from reprise.options import Values
@@ -20,7 +20,7 @@ _ELISION = re.compile(r"(?<=\w)'(?=\w)")
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Return the `parallel_corpus` of `raw/{train,val,test_2016_flickr}.{fr,en}.gz`: source French, target English.
+    """Return the parallel corpus of `raw/{train,val,test_2016_flickr}.{fr,en}.gz`: source French, target English.
 
     Options: the first `pairs` of the training text, whether texts are set in lower case, how often a word has to stand
     in them (`minimum_count`) to be in the vocabulary. Fact `lines`: how many the files have.
@@ -28,7 +28,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     Raises:
         UserError: The files have fewer than `pairs`, are missing or damaged, or do not fit together.
     """
-    lines = {split: _aligned(raw, name) for split, name in FILES.items()}
+    lines = {split: _read_aligned_lines(raw, name) for split, name in FILES.items()}
     aligned, wanted = len(lines["train"]), options["pairs"]
     if wanted > aligned:
         source = raw / f"{FILES['train']}.fr.gz"
@@ -36,13 +36,13 @@ def prepare(raw: Path, options: Values) -> Corpus:
             f"dataset multi30k: option pairs: {wanted:,} are more than the {aligned:,} of {source}; lower it"
         )
     used = {**lines, "train": lines["train"][:wanted]}
-    pairs = {split: [_pair(*both, options["lowercase"]) for both in texts] for split, texts in used.items()}
-    corpus = parallel_corpus("multi30k", pairs, lines["test"], options["minimum_count"], options["lowercase"])
+    pairs = {split: [_make_pair(*both, options["lowercase"]) for both in texts] for split, texts in used.items()}
+    corpus = make_parallel_corpus("multi30k", pairs, lines["test"], options["minimum_count"], options["lowercase"])
     corpus.facts["lines"] = {split: len(texts) for split, texts in lines.items()}
     return corpus
 
 
-def _aligned(raw: Path, name: str) -> list[tuple[str, str]]:
+def _read_aligned_lines(raw: Path, name: str) -> list[tuple[str, str]]:
     """Return the lines of both files, (French, English)."""
     paths = raw / f"{name}.fr.gz", raw / f"{name}.en.gz"
     sources, targets = ([line.strip() for line in read_lines(path)] for path in paths)
@@ -56,8 +56,8 @@ def _aligned(raw: Path, name: str) -> list[tuple[str, str]]:
     return list(zip(sources, targets, strict=True))
 
 
-def _pair(source: str, target: str, lowercase: bool) -> Pair:
+def _make_pair(source: str, target: str, lowercase: bool) -> Pair:
     source, target = (text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") for text in (source, target))
     if lowercase:
         source, target = source.lower(), target.lower()
-    return words_13a(_ELISION.sub("' ", source)), words_13a(target)
+    return tokenise_13a(_ELISION.sub("' ", source)), tokenise_13a(target)

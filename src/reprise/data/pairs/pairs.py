@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, ranked, unk_shares
+from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, compute_unk_shares, rank_by_count
 
 _WORDS, _LINES = "source_words", "test_{side}_lines"
 
@@ -26,7 +26,7 @@ class Source:
     splits: dict[str, Split]
 
 
-def parallel_corpus(
+def make_parallel_corpus(
     name: str,
     pairs: Mapping[str, Sequence[Pair]],
     lines: Sequence[tuple[str, str]],
@@ -42,33 +42,33 @@ def parallel_corpus(
     """
     sources = {split: [source for source, _ in pairs[split]] for split in SPLITS}
     targets = {split: [[*target, SENTENCE_END] for _, target in pairs[split]] for split in SPLITS}
-    read, x = _encoded(sources, minimum_count)
-    written, y = _encoded(targets, minimum_count)
-    extra = {_WORDS: _packed(list(read))}
+    read, x = _encode(sources, minimum_count)
+    written, y = _encode(targets, minimum_count)
+    extra = {_WORDS: _pack(list(read))}
     for i, side in enumerate(("source", "target")):
-        extra[_LINES.format(side=side)] = _packed([line[i] for line in lines])
+        extra[_LINES.format(side=side)] = _pack([line[i] for line in lines])
     for split, data in x.items():
         extra |= {f"source_tokens.{split}": data.tokens, f"source_offsets.{split}": data.offsets}
     facts = {
         "lowercase": lowercase,
         "source_tokens": {split: len(data.tokens) for split, data in x.items()},
         "source_vocabulary": len(read),
-        "unk_share": unk_shares(y, written),
-        "source_unk_share": unk_shares(x, read),
+        "unk_share": compute_unk_shares(y, written),
+        "source_unk_share": compute_unk_shares(x, read),
     }
     return Corpus.of(name, y, written, SENTENCE_END, facts, extra, sentences="pairs")
 
 
-def source_of(corpus: Corpus) -> Source:
-    """Return the source side of a corpus that `parallel_corpus` made."""
+def get_source(corpus: Corpus) -> Source:
+    """Return the source side of a corpus that `make_parallel_corpus` made."""
     extra = corpus.extra
     splits = {split: Split(extra[f"source_tokens.{split}"], extra[f"source_offsets.{split}"]) for split in SPLITS}
-    return Source(_unpacked(extra[_WORDS]), splits)
+    return Source(_unpack(extra[_WORDS]), splits)
 
 
-def lines_of_test(corpus: Corpus) -> list[tuple[str, str]]:
+def get_test_lines(corpus: Corpus) -> list[tuple[str, str]]:
     """Return the texts of the test pairs, source and target, as they were before words were cut."""
-    sides = (_unpacked(corpus.extra[_LINES.format(side=side)]) for side in ("source", "target"))
+    sides = (_unpack(corpus.extra[_LINES.format(side=side)]) for side in ("source", "target"))
     return list(zip(*sides, strict=True))
 
 
@@ -77,7 +77,7 @@ def is_parallel(corpus: Corpus) -> bool:
     return _WORDS in corpus.extra
 
 
-def _encoded(
+def _encode(
     texts: Mapping[str, Sequence[Sequence[str]]], minimum_count: int
 ) -> tuple[dict[str, int], dict[str, Split]]:
     """Return words and their counts, the most frequent first, and the tokens of each split.
@@ -87,14 +87,14 @@ def _encoded(
     counted = Counter(word for sentence in texts["train"] for word in sentence)
     kept = {word: n for word, n in counted.items() if n >= minimum_count or word == SENTENCE_END}
     kept[UNKNOWN] = counted.total() - sum(kept.values())
-    counts = ranked(kept)
+    counts = rank_by_count(kept)
     return counts, {split: Split.of_words(sentences, counts) for split, sentences in texts.items()}
 
 
-def _packed(texts: Sequence[str]) -> np.ndarray:
+def _pack(texts: Sequence[str]) -> np.ndarray:
     """Return texts without line feeds as one array of bytes."""
     return np.frombuffer("\n".join(texts).encode(), np.uint8)
 
 
-def _unpacked(data: np.ndarray) -> list[str]:
+def _unpack(data: np.ndarray) -> list[str]:
     return data.tobytes().decode().split("\n")

@@ -5,7 +5,7 @@ import torch
 DIGITS = 10
 
 
-def palindromes(length: int, batch: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+def draw_palindromes(length: int, batch: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
     """Return a fresh batch of palindromes of `length` T: inputs (T - 1, B) and targets (B,), int64.
 
     The left half is uniform over the ten digits and mirrored; with odd T the middle digit stands

@@ -20,6 +20,6 @@ FILLERS = (0, 1, 2, 4, 8, SENTENCE_2, 32, 64, 128)
 """Lengths of filler that are tested, as far as the training has them."""
 
 
-def metric_of(phrase: str) -> str:
+def name_metric(phrase: str) -> str:
     """Return the name of a phrase's log-probability in records, before `_order_<n>`."""
     return phrase.replace(" ", "_")

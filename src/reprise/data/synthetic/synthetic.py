@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from reprise.data.corpus import SPLITS, Corpus
-from reprise.data.synthetic.markov import entropy, make_chain
-from reprise.data.text.words import word_corpus
+from reprise.data.synthetic.markov import compute_entropy, make_chain
+from reprise.data.text.words import make_word_corpus
 from reprise.files import write_if_changed
 from reprise.options import Values
 
@@ -26,18 +26,18 @@ def prepare(raw: Path, options: Values, held_out: int = HELD_OUT) -> Corpus:
     drawn = {split: source.sample(size, options["seed"], i) for i, (split, size) in enumerate(sizes)}
     paths = {split: raw / f"synthetic.{split}.txt" for split in SPLITS}
     for split, path in paths.items():
-        write_if_changed(path, source.text(drawn[split]))
+        write_if_changed(path, source.format_text(drawn[split]))
     words = {split: [source.words[j].encode() for j in drawn[split]] for split in SPLITS}
-    corpus = word_corpus("synthetic", words, paths, rare=source.words)
-    pi = source.stationary()
+    corpus = make_word_corpus("synthetic", words, paths, rare=source.words)
+    pi = source.compute_stationary()
     corpus.facts.update(
-        entropy_rate_nats=_rounded(source.entropy_rate()),
-        unigram_entropy_nats=_rounded(entropy(pi)),
-        mean_sentence_tokens=_rounded(1.0 / pi[0]),
-        source_nats={split: _rounded(source.cross_entropy(drawn[split])) for split in SPLITS},
+        entropy_rate_nats=_round(source.compute_entropy_rate()),
+        unigram_entropy_nats=_round(compute_entropy(pi)),
+        mean_sentence_tokens=_round(1.0 / pi[0]),
+        source_nats={split: _round(source.compute_cross_entropy(drawn[split])) for split in SPLITS},
     )
     return corpus
 
 
-def _rounded(value: Any) -> float:
+def _round(value: Any) -> float:
     return round(float(value), 9)  # the digits on which linear-algebra libraries agree

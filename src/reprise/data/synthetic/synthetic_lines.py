@@ -13,11 +13,11 @@ _WORDS, _SEED = 200, 1
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of `lines` sentences of a Markov chain over 200 pseudo-words, always the same.
 
-    The other options are those of `character_lines.corpus_of`.
+    The other options are those of `character_lines.make_line_corpus`.
 
     Raises:
         UserError: There are too few lines.
     """
     source = make_chain(_WORDS, _SEED)
-    text = source.text(source.sample(options["lines"], _SEED, 0))
-    return character_lines.corpus_of("synthetic-lines", text.splitlines(), options)
+    text = source.format_text(source.sample(options["lines"], _SEED, 0))
+    return character_lines.make_line_corpus("synthetic-lines", text.splitlines(), options)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reprise.data.corpus import SPLITS, Corpus
-from reprise.data.pairs.pairs import parallel_corpus
+from reprise.data.pairs.pairs import make_parallel_corpus
 from reprise.data.synthetic.markov import make_chain
 from reprise.errors import UserError
 from reprise.files import write_if_changed
@@ -27,19 +27,19 @@ def prepare(raw: Path, options: Values) -> Corpus:
     pairs = {}
     for i, split in enumerate(SPLITS):
         wanted = options["training_sentences"] // (1 if split == "train" else 10)
-        drawn = chain.text(chain.sample(_DRAWN * wanted, options["seed"], i))
+        drawn = chain.format_text(chain.sample(_DRAWN * wanted, options["seed"], i))
         sources = [words for words in map(str.split, drawn.splitlines()) if len(words) <= most]
         if len(sources) < wanted:
             raise UserError(f"dataset {NAME}: option most_words: too few sentences have {most} words or less; raise it")
-        pairs[split] = [(words, translation(words)) for words in sources[:wanted]]
+        pairs[split] = [(words, translate_words(words)) for words in sources[:wanted]]
         for side, texts in zip(("source", "target"), zip(*pairs[split], strict=True), strict=True):
             text = "".join(f"{' '.join(words)}\n" for words in texts)
             write_if_changed(raw / f"{NAME}.{split}.{side}.txt", text)
     lines = [(" ".join(source), " ".join(target)) for source, target in pairs["test"]]
-    return parallel_corpus(NAME, pairs, lines, 1, lowercase=False)
+    return make_parallel_corpus(NAME, pairs, lines, 1, lowercase=False)
 
 
-def translation(words: list[str]) -> list[str]:
+def translate_words(words: list[str]) -> list[str]:
     """Return each word spelt backwards, and the first and second, third and fourth, ... of them exchanged."""
     spelt = [word[::-1] for word in words]
     exchanged = [word for i in range(0, len(spelt) - 1, 2) for word in (spelt[i + 1], spelt[i])]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from reprise.data.corpus import Corpus
 from reprise.data.synthetic.markov import make_chain
-from reprise.data.text.books import characters_of
+from reprise.data.text.books import make_character_corpus
 from reprise.files import write_if_changed
 from reprise.options import Values
 
@@ -23,11 +23,11 @@ def prepare(raw: Path, options: Values) -> Corpus:
     for number, name in enumerate(("training_sentences", "licence_sentences")):
         source = make_chain(options["vocabulary_size"], options["seed"] + number)
         drawn = source.sample(options[name], options["seed"], number)
-        sentences = [sentence[:: -1 if number else 1] for sentence in source.text(drawn).splitlines()]
+        sentences = [sentence[:: -1 if number else 1] for sentence in source.format_text(drawn).splitlines()]
         parts.append(" ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences))
-        nats += source.cross_entropy(drawn) * len(drawn)
+        nats += source.compute_cross_entropy(drawn) * len(drawn)
     text = " ".join(parts)
     write_if_changed(raw / f"{NAME}.txt", text)
-    corpus = characters_of(NAME, text, licence=(0, len(parts[0])))
+    corpus = make_character_corpus(NAME, text, licence=(0, len(parts[0])))
     corpus.facts["source_nats"] = {"train": round(float(nats / len(text)), 9)}
     return corpus

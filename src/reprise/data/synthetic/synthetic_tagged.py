@@ -12,8 +12,8 @@ from random import Random
 import numpy as np
 
 from reprise.data.corpus import Corpus
-from reprise.data.synthetic.markov import shuffled
-from reprise.data.treebank.tagged import corpus_of
+from reprise.data.synthetic.markov import shuffle_values
+from reprise.data.treebank.tagged import make_tagged_corpus
 from reprise.options import Values
 
 TAGS = 8
@@ -42,7 +42,7 @@ class Source:
             drawn.append((words, tags))
         return drawn
 
-    def posteriors(self, words: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    def compute_posteriors(self, words: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return P(tag of each word | it and those before it), and given all words of the sentence; (T, K) each."""
         forward = np.zeros((len(words), TAGS))
         for t, word in enumerate(words):
@@ -59,7 +59,7 @@ class Source:
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Return the corpus as `tagged.corpus_of` keeps it; valid and test have a fifth of the training sentences.
+    """Return the corpus as `tagged.make_tagged_corpus` keeps it; valid and test have a fifth of the training sentences.
 
     Words that training has once become `<unk>`. A sentence's label is whether it has the tag that comes nearest to
     half of the training sentences. Facts besides: `best_accuracy`, the share of the test's words that the source itself
@@ -76,8 +76,8 @@ def prepare(raw: Path, options: Values) -> Corpus:
     }
     shares = [np.mean([tag in tags for _, tags in drawn["train"]]) for tag in range(TAGS)]
     label = int(np.argmin(np.abs(np.array(shares) - 0.5)))
-    facts = {"best_accuracy": _best(source, drawn["test"])}
-    return corpus_of("synthetic_tagged", tagged, 2, f"T{label}", facts)
+    facts = {"best_accuracy": _measure_best(source, drawn["test"])}
+    return make_tagged_corpus("synthetic_tagged", tagged, 2, f"T{label}", facts)
 
 
 def make_source(words: int, seed: int) -> Source:
@@ -87,13 +87,13 @@ def make_source(words: int, seed: int) -> Source:
     P, Q = np.zeros((TAGS, TAGS)), np.zeros((TAGS, shared + TAGS * own))
     falling = _FALLING ** np.arange(TAGS)
     for tag in range(TAGS):
-        P[tag, shuffled(np.arange(TAGS), seed, tag)] = falling / falling.sum()
-        Q[tag, :shared] = _SHARED * _zipf(shared)
-        Q[tag, shared + tag * own : shared + (tag + 1) * own] = (1 - _SHARED) * _zipf(own)
+        P[tag, shuffle_values(np.arange(TAGS), seed, tag)] = falling / falling.sum()
+        Q[tag, :shared] = _SHARED * _make_zipf_counts(shared)
+        Q[tag, shared + tag * own : shared + (tag + 1) * own] = (1 - _SHARED) * _make_zipf_counts(own)
     return Source(P, Q)
 
 
-def _zipf(count: int) -> np.ndarray:
+def _make_zipf_counts(count: int) -> np.ndarray:
     weights = 1 / (1 + np.arange(count))
     return weights / weights.sum()
 
@@ -102,9 +102,9 @@ def _draw(cumulative: list[float], random: Random) -> int:
     return min(bisect_right(cumulative, random.random()), len(cumulative) - 1)
 
 
-def _best(source: Source, sentences: list[tuple[list[int], list[int]]]) -> dict[str, float]:
+def _measure_best(source: Source, sentences: list[tuple[list[int], list[int]]]) -> dict[str, float]:
     right, total = np.zeros(2), 0
     for words, tags in sentences:
-        right += [(p.argmax(1) == tags).sum() for p in source.posteriors(words)]
+        right += [(p.argmax(1) == tags).sum() for p in source.compute_posteriors(words)]
         total += len(words)
     return dict(zip(("forward", "both"), np.round(right / total, 9).tolist(), strict=True))

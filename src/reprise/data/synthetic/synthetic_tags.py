@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.data.corpus import Corpus, Split, sparse_rows
+from reprise.data.corpus import Corpus, Split, pack_sparse_rows
 from reprise.data.synthetic.markov import Chain, make_chain
 from reprise.options import Values
 
@@ -32,28 +32,30 @@ def prepare(raw: Path, options: Values) -> Corpus:
     order = np.argsort(-counts, kind="stable")[: (counts > 0).sum()]
     ids = np.full(len(source.words), -1)
     ids[order] = np.arange(len(order))
-    tags, borne = _tags(source)
+    tags, borne = _make_tags(source)
     training = np.bincount(ids[drawn["train"]], minlength=len(order))
     sparse = {}
     for prefix, of_types in (("tag", borne[order]), ("train_tag", borne[order] & (training > 0)[:, None])):
-        sparse[f"{prefix}_indptr"], sparse[f"{prefix}_indices"] = sparse_rows(of_types)
+        sparse[f"{prefix}_indptr"], sparse[f"{prefix}_indices"] = pack_sparse_rows(of_types)
     words = [NIL if i == 0 else source.words[i] for i in order]
     return Corpus.of(
         "synthetic_tags",
-        {split: Split.ended_by(ids[text], ids[0]) for split, text in drawn.items()},
+        {split: Split.of_ended_sentences(ids[text], ids[0]) for split, text in drawn.items()},
         dict(zip(words, training.tolist(), strict=True)),
         "none",
         facts={
             "tags": tags,
             "agreement": {"splits": ["test1", "test2"], "kinds": ["successor"], "features": ["POS"]},
-            "entropy_rate_nats": round(source.entropy_rate(), 9),
-            "source_nats": {split: round(source.cross_entropy(text.tolist()), 9) for split, text in drawn.items()},
+            "entropy_rate_nats": round(source.compute_entropy_rate(), 9),
+            "source_nats": {
+                split: round(source.compute_cross_entropy(text.tolist()), 9) for split, text in drawn.items()
+            },
         },
-        extra={"corpus_counts": counts[order], **sparse, **_pairs(source, drawn, ids)},
+        extra={"corpus_counts": counts[order], **sparse, **_make_pairs(source, drawn, ids)},
     )
 
 
-def _tags(source: Chain) -> tuple[list[str], np.ndarray]:
+def _make_tags(source: Chain) -> tuple[list[str], np.ndarray]:
     """Return the K tags, and which words bear them, (words, K) bool."""
     followers = [tuple(row[1:]) for row in source.successors]  # of a word; </s> is no member of its list
     lists = sorted(set(followers[1:]))
@@ -66,10 +68,10 @@ def _tags(source: Chain) -> tuple[list[str], np.ndarray]:
     return [*names, "POS:NIL"], np.concatenate([stands, governs, ends[:, None]], axis=1)
 
 
-def _pairs(source: Chain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> dict[str, np.ndarray]:
+def _make_pairs(source: Chain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> dict[str, np.ndarray]:
     """Pair every fifth token of the tests with a type of equal rank that cannot stand in its place."""
     rows = []
-    possible = source.transitions() > 0
+    possible = source.get_transitions() > 0
     types = np.flatnonzero(ids >= 0)
     for number, split in enumerate(("test1", "test2")):
         text = drawn[split]

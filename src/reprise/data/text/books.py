@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import Corpus, Split
-from reprise.data.raw import how_to_fetch, read_text, unreadable
+from reprise.data.raw import describe_fetching, read_text, unreadable
 from reprise.errors import UserError
 from reprise.options import Values
 
@@ -19,7 +19,7 @@ NEIGHBOURS = 100
 """Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
 _OTHERS = re.compile(r"[^A-Za-z0-9(),.!¿?:;ÁÉÍÓÚáéíóúñÑü\-'`]+")
 _WORD = re.compile(r"[^\W\d_]+")
-# The lines about a book as Project Gutenberg wrote them from 1991 to today, in a text that `clean` gives: EBook and
+# The lines about a book as Project Gutenberg wrote them from 1991 to today, in the text of `clean_text`: EBook and
 # Etext, this and the, with and without asterisks; the oldest header ends with its "small print".
 _HEADER_ENDS = re.compile(
     r"START OF (?:TH(?:IS|E) )?PROJECT GUTENBERG(?:-TM|['’ ]S)? E-?(?:BOOK|TEXT)|END ?THE SMALL PRINT!", re.IGNORECASE
@@ -30,7 +30,7 @@ _LICENCE_BEGINS = re.compile(
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Return the corpus of the one file `book_*.txt` in `raw`: see `characters_of`.
+    """Return the corpus of the one file `book_*.txt` in `raw`: see `make_character_corpus`.
 
     Extra `licence`, (2,) int64: the text before the first and from the second position on is Project Gutenberg's.
 
@@ -39,9 +39,9 @@ def prepare(raw: Path, options: Values) -> Corpus:
     """
     paths = sorted(raw.glob(PATTERN))
     if len(paths) != 1:
-        raise UserError(f"{raw}: {len(paths)} files {PATTERN} where one book is wanted; {how_to_fetch(raw)}")
+        raise UserError(f"{raw}: {len(paths)} files {PATTERN} where one book is wanted; {describe_fetching(raw)}")
     path = paths[0]
-    text = clean(read_text(path))
+    text = clean_text(read_text(path))
     headers = list(_HEADER_ENDS.finditer(text))
     licence = _LICENCE_BEGINS.search(text, headers[0].end()) if headers else None
     if licence is None:
@@ -49,10 +49,10 @@ def prepare(raw: Path, options: Values) -> Corpus:
         raise unreadable(path, f"the book has to stand between the lines '{lines[0]}' and '{lines[1]}'")
     # The oldest books have both headers: the small print stands below the line START OF.
     header = max(match.end() for match in headers if match.end() <= licence.start())
-    return characters_of("books", text, (header, licence.start()))
+    return make_character_corpus("books", text, (header, licence.start()))
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return the text with one blank in place of every run of characters that the author dropped; none at its ends.
 
     Blanks are such characters, and so are apostrophes that are not ASCII ("king s").
@@ -61,7 +61,7 @@ def clean(text: str) -> str:
     return _OTHERS.sub(" ", text).strip()
 
 
-def characters_of(name: str, text: str, licence: tuple[int, int]) -> Corpus:
+def make_character_corpus(name: str, text: str, licence: tuple[int, int]) -> Corpus:
     """Return the corpus of a text as one sentence of characters; the vocabulary is its symbols by their code points.
 
     Facts: tokens, sentences and characters of the split `train`, vocabulary, and words, running and different, a word
@@ -69,16 +69,16 @@ def characters_of(name: str, text: str, licence: tuple[int, int]) -> Corpus:
     """
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     symbols, tokens, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    words = words_of(text)
+    words = list_words(text)
     facts = {
         "characters": {"train": len(tokens)},
         "words": {"running": len(words), "different": len(set(words))},
     }
     by_symbol = dict(zip(map(chr, symbols), counts.tolist(), strict=True))
     extra = {"licence": np.array(licence, np.int64)}
-    return Corpus.of(name, {"train": Split.whole(tokens)}, by_symbol, "none", facts, extra)
+    return Corpus.of(name, {"train": Split.of_text(tokens)}, by_symbol, "none", facts, extra)
 
 
-def words_of(text: str) -> list[str]:
+def list_words(text: str) -> list[str]:
     """Return runs of letters, in lower case, in the order of the text."""
     return _WORD.findall(text.lower())

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from reprise.data.corpus import Corpus, Split, offsets_of
-from reprise.data.synthetic.markov import shuffled
+from reprise.data.corpus import Corpus, Split, compute_offsets
+from reprise.data.synthetic.markov import shuffle_values
 from reprise.errors import UserError
 from reprise.options import Values
 
@@ -25,7 +25,7 @@ _CUTS = {"characters": re.compile(r"[ a-z]"), "bigrams": re.compile(r" |[a-z]{1,
 _FOLDS, _VALIDATION_LINES = 1, 2
 
 
-def normalise(lines: Iterable[str]) -> list[str]:
+def normalise_lines(lines: Iterable[str]) -> list[str]:
     """Preprocess lines as the paper does (section 4).
 
     What is no letter, a..z and A..Z, becomes a space, a run of spaces becomes one, capitals become small letters.
@@ -34,15 +34,15 @@ def normalise(lines: Iterable[str]) -> list[str]:
     return [re.sub(r"[^A-Za-z]+", " ", line).strip().lower() for line in lines]
 
 
-def cut(lines: list[str], tokens: str) -> Split:
+def cut_lines(lines: list[str], tokens: str) -> Split:
     """Cut lines into characters, or into the bigrams of section 4.2.
 
     These are pairs of letters that neither overlap nor leave a word, single letters where one is left over, and spaces:
     "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + PAIRS.
     """
     ids = {symbol: i for i, symbol in enumerate(CHARACTERS + PAIRS)}
-    cut_lines = [np.array([ids[symbol] for symbol in _CUTS[tokens].findall(line)], np.int32) for line in lines]
-    return Split(np.concatenate([np.zeros(0, np.int32), *cut_lines]), offsets_of(map(len, cut_lines)))
+    encoded = [np.array([ids[symbol] for symbol in _CUTS[tokens].findall(line)], np.int32) for line in lines]
+    return Split(np.concatenate([np.zeros(0, np.int32), *encoded]), compute_offsets(map(len, encoded)))
 
 
 def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
@@ -58,16 +58,16 @@ def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
         raise UserError(
             f"{lines} lines cannot be cut into {folds} folds; ask for at least 2, of at least 10 lines each"
         )
-    order = shuffled(np.arange(lines), seed, _FOLDS)
+    order = shuffle_values(np.arange(lines), seed, _FOLDS)
     part = np.full((folds, lines), TRAIN, np.uint8)
     for k, tested in enumerate(np.array_split(order, folds)):
         part[k, tested] = TEST
-        others = shuffled(np.flatnonzero(part[k] == TRAIN), seed, _VALIDATION_LINES + k)
+        others = shuffle_values(np.flatnonzero(part[k] == TRAIN), seed, _VALIDATION_LINES + k)
         part[k, others[: round(len(others) / VALIDATION)]] = VALID
     return part
 
 
-def corpus_of(name: str, text: Iterable[str], options: Values) -> Corpus:
+def make_line_corpus(name: str, text: Iterable[str], options: Values) -> Corpus:
     """Return the corpus of a text's lines: one split, `lines`, in their order; `extra["part"]` as of `assign_folds`.
 
     Options: `tokens`, "characters" (27) or "bigrams" (703 symbols, all that are possible); `folds`; `fold_seed`. The
@@ -77,9 +77,9 @@ def corpus_of(name: str, text: Iterable[str], options: Values) -> Corpus:
     Raises:
         UserError: There is too little text.
     """
-    normal = normalise(text)
+    normal = normalise_lines(text)
     lines = [line for line in normal if line]
-    kinds = {tokens: cut(lines, tokens) for tokens in _CUTS}
+    kinds = {tokens: cut_lines(lines, tokens) for tokens in _CUTS}
     split = kinds[options["tokens"]]
     vocabulary = CHARACTERS if options["tokens"] == "characters" else CHARACTERS + PAIRS
     part = assign_folds(split.sentences, options["folds"], options["fold_seed"])

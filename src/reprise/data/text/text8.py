@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.data.corpus import SPLITS, UNKNOWN, Corpus, Split, ranked, unk_shares
+from reprise.data.corpus import SPLITS, UNKNOWN, Corpus, Split, compute_unk_shares, rank_by_count
 from reprise.data.raw import read_text
 from reprise.errors import UserError
 from reprise.options import Values
@@ -40,42 +40,44 @@ def prepare(raw: Path, options: Values) -> Corpus:
             f"dataset text8: vocabulary_rule {rule} and minimum_count {least} disagree; write minimum_count: {number}"
         )
     text = read_text(raw / "text8").encode()
-    parts = {split: text[a:b] for split, (a, b) in zip(SPLITS, pairwise(cuts(text)), strict=True)}
-    counts = ranked(vocabulary([Counter(_words(part)) for part in parts.values()], kind, int(number)))
+    parts = {split: text[a:b] for split, (a, b) in zip(SPLITS, pairwise(find_cuts(text)), strict=True)}
+    counts = rank_by_count(
+        select_vocabulary([Counter(_iterate_words(part)) for part in parts.values()], kind, int(number))
+    )
     ids = {word: i for i, word in enumerate(counts)}
     unknown = ids[_UNKNOWN]
     splits = {
-        split: Split.whole(np.fromiter((ids.get(word, unknown) for word in _words(part)), np.int32))
+        split: Split.of_text(np.fromiter((ids.get(word, unknown) for word in _iterate_words(part)), np.int32))
         for split, part in parts.items()
     }
     spelled = {word.decode(): count for word, count in counts.items()}
     facts = {
         "words": sum(len(data.tokens) for data in splits.values()),
         "characters": {split: len(part.decode()) for split, part in parts.items()},
-        "unk_share": unk_shares(splits, spelled),
+        "unk_share": compute_unk_shares(splits, spelled),
     }
     return Corpus.of("text8", splits, spelled, "none", facts)
 
 
-def cuts(text: bytes) -> list[int]:
+def find_cuts(text: bytes) -> list[int]:
     """Return where the three parts begin and the last ends: 0, 90 %, 95 % (each moved on to a word's end), 100 %."""
     places = [0]
     for percent in (90, 95):
         place = max(len(text) * percent // 100, places[-1])
         if 0 < place < len(text) and not text[place - 1 : place].isspace():
-            place = _next_blank(text, place)
+            place = _find_next_blank(text, place)
         places.append(place)
     return [*places, len(text)]
 
 
-def vocabulary(counted: list[Counter[bytes]], kind: str, number: int) -> dict[bytes, int]:
+def select_vocabulary(counted: list[Counter[bytes]], kind: str, number: int) -> dict[bytes, int]:
     """Count the kept words and `<unk>` in training, in the order of first appearance.
 
     `counted` are the word counts of train, valid and test in the order of appearance.
     """
     train = counted[0]
     if kind == "top":
-        kept = set(list(ranked(train))[:number])
+        kept = set(list(rank_by_count(train))[:number])
     else:
         least = number + (kind == "train-more-than")
         over = sum(counted, Counter()) if kind == "all-at-least" else train
@@ -89,14 +91,14 @@ def vocabulary(counted: list[Counter[bytes]], kind: str, number: int) -> dict[by
     return {**dict.fromkeys(chain(merged, [_UNKNOWN], unseen), 0), **merged}
 
 
-def _next_blank(text: bytes, start: int) -> int:
+def _find_next_blank(text: bytes, start: int) -> int:
     blank = _BLANK.search(text, start)
     return blank.start() if blank else len(text)
 
 
-def _words(text: bytes) -> Iterator[bytes]:
+def _iterate_words(text: bytes) -> Iterator[bytes]:
     start = 0
     while start < len(text):
-        end = _next_blank(text, start + _CHUNK)
+        end = _find_next_blank(text, start + _CHUNK)
         yield from text[start:end].split()
         start = end

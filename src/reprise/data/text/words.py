@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, Corpus, Split, ranked
+from reprise.data.corpus import SENTENCE_END, Corpus, Split, rank_by_count
 from reprise.data.raw import read_lines, unreadable
 
 _END = SENTENCE_END.encode()
@@ -28,7 +28,7 @@ def read_sentences(path: Path) -> list[bytes]:
     return words
 
 
-def word_corpus(
+def make_word_corpus(
     name: str, words: Mapping[str, list[bytes]], paths: Mapping[str, Path], rare: Iterable[str] = ()
 ) -> Corpus:
     """Return the corpus of the words of each split, as `read_sentences` gives them; `train` has the vocabulary.
@@ -42,7 +42,7 @@ def word_corpus(
     counted = Counter(words["train"])
     for word in rare:
         counted.setdefault(word.encode(), 0)
-    counts = ranked(counted)
+    counts = rank_by_count(counted)
     ids = {word: i for i, word in enumerate(counts)}
     splits, characters = {}, {}
     for split, path in paths.items():
@@ -50,7 +50,7 @@ def word_corpus(
             tokens = np.fromiter(map(ids.__getitem__, words[split]), np.int32, len(words[split]))
         except KeyError as error:
             raise unreadable(path, f"{error.args[0].decode()!r} is not in the training text's vocabulary") from None
-        splits[split] = Split.ended_by(tokens, ids[_END])
+        splits[split] = Split.of_ended_sentences(tokens, ids[_END])
         # Each word brings the separator behind it, and so does the line end of a blank line.
         lengths = np.diff(splits[split].offsets)
         letters = len(b"".join(words[split]).decode()) - len(lengths) * len(_END)

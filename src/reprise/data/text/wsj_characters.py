@@ -22,7 +22,7 @@ _HEADER = ".START"
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of the stories in `raw`, else of `raw/ptb.{train,valid,test}.txt`, in this order.
 
-    Options: as of `character_lines.corpus_of`.
+    Options: as of `character_lines.make_line_corpus`.
 
     Raises:
         UserError: for missing files, and what `read_lines` refuses.
@@ -30,4 +30,4 @@ def prepare(raw: Path, options: Values) -> Corpus:
     lines = [line for path in list_stories(raw) for line in read_lines(path) if line.strip() != _HEADER]
     if not lines:
         lines = [line for name in FILES for line in read_lines(raw / name)]
-    return character_lines.corpus_of("wsj-characters", lines, options)
+    return character_lines.make_line_corpus("wsj-characters", lines, options)

@@ -61,19 +61,26 @@ def find_pairs(
     rows = []
     for number, (sentences, places) in enumerate(tests.values()):
         for sentence, where in zip(sentences, places, strict=True):
-            for target, feature, kind, cue in agreements(sentence.words):
+            for target, feature, kind, cue in find_agreements(sentence.words):
                 right = sentence.words[target]
-                wrong = _wrong_form(right, feature, seen, ids)
-                if wrong is not None and not (target and _elision_tells(sentence.words[target - 1], right.form, wrong)):
+                wrong = _find_wrong_form(right, feature, seen, ids)
+                if wrong is not None and not (
+                    target and _has_telling_elision(sentence.words[target - 1], right.form, wrong)
+                ):
                     pair = (ids[right.form.lower()], ids[wrong], KINDS.index(kind), FEATURES.index(feature))
                     rows.append((number, where[target], *pair, where[target] - where[cue]))
     table = np.array(rows, np.int64).reshape(-1, len(names))
     arrays = {f"agreement_{name}": table[:, i].astype(np.int32) for i, name in enumerate(names)}
     arrays["agreement_position"] = table[:, names.index("position")]
-    return arrays, {"splits": list(tests), "kinds": list(KINDS), "features": list(FEATURES), "pairs": _count(arrays)}
+    return arrays, {
+        "splits": list(tests),
+        "kinds": list(KINDS),
+        "features": list(FEATURES),
+        "pairs": _count_pairs(arrays),
+    }
 
 
-def agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
+def find_agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
     """Yield (target, feature, kind, cue): word `target` bears the value of `feature` that the earlier word `cue` shows.
 
     `cue` is the last such word: what the target agrees with, or another word that agrees with the same. So a noun's
@@ -87,7 +94,7 @@ def agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
     for target, word in enumerate(words):
         if word.upos not in _TARGETS:
             continue
-        agreement = _controller(words, children, target)
+        agreement = _find_controller(words, children, target)
         if agreement is None:
             continue
         kind, controller, owner, clause = agreement
@@ -96,13 +103,13 @@ def agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
             if value is None or words[controller].feature(feature) != value:
                 continue
             near = children[owner] + children[clause]
-            group = [owner] + [i for i in near if words[i].upos == "DET" or _relation(words[i]) in _AGREEING]
+            group = [owner] + [i for i in near if words[i].upos == "DET" or _get_relation(words[i]) in _AGREEING]
             shows = [i for i in group if words[i].feature(feature) == value]
-            shows += [i for i in group if value == "Plur" and _relation(words[i]) == "nummod"]
+            shows += [i for i in group if value == "Plur" and _get_relation(words[i]) == "nummod"]
             yield target, feature, kind, max(i for i in shows if i < target)
 
 
-def _controller(
+def _find_controller(
     words: tuple[Row, ...], children: Mapping[int, list[int]], target: int
 ) -> tuple[str, int, int, int] | None:
     """Return kind, controller, the word whose gender and number these are, and the head of the target's clause.
@@ -110,7 +117,7 @@ def _controller(
     All stand for numbers of words; the controller stands before the target.
     """
     word, head = words[target], words[target].head - 1
-    relation = _relation(word)
+    relation = _get_relation(word)
     if word.upos == "NOUN":
         determiners = [i for i in children[target] if i < target and words[i].upos == "DET"]
         return ("determiner-noun", determiners[0], target, target) if determiners else None
@@ -122,10 +129,10 @@ def _controller(
     finite = word.feature("VerbForm") == "Fin"
     clause = head if finite and relation in {"aux", "auxpass", "cop"} else target
     to_be = [i for i in children[clause] if i < target and words[i].lemma == "être"]
-    to_be = [i for i in to_be if _relation(words[i]) in {"aux", "auxpass", "cop"}]
+    to_be = [i for i in to_be if _get_relation(words[i]) in {"aux", "auxpass", "cop"}]
     if not finite and not to_be:
         return None  # a participle with avoir agrees with its object, if at all
-    subjects = [i for i in children[clause] if _relation(words[i]) in {"nsubj", "nsubjpass"} and i < target]
+    subjects = [i for i in children[clause] if _get_relation(words[i]) in {"nsubj", "nsubjpass"} and i < target]
     if not subjects or words[subjects[-1]].lemma == "ce":  # "c'était" and "c'étaient" are both right
         return None
     role, controller = "verb" if finite else "predicate", subjects[-1]
@@ -137,7 +144,7 @@ def _controller(
     return f"antecedent-{role}", antecedent, antecedent, clause
 
 
-def _wrong_form(right: Row, feature: str, seen: Seen, ids: Mapping[str, int]) -> str | None:
+def _find_wrong_form(right: Row, feature: str, seen: Seen, ids: Mapping[str, int]) -> str | None:
     """Return the most frequent form whose features differ from those of `right` in this feature's value alone.
 
     None where there is none, where it was ever seen with the right value, or the right form with a wrong one:
@@ -147,39 +154,39 @@ def _wrong_form(right: Row, feature: str, seen: Seen, ids: Mapping[str, int]) ->
         return None
     forms = seen[right.lemma.lower(), right.upos]
 
-    def values(form: str) -> set[str]:
+    def list_values(form: str) -> set[str]:
         return {value for features in forms[form] for name, value in features if name == feature}
 
-    def others(features: Features) -> Features:
+    def drop_feature(features: Features) -> Features:
         return tuple(pair for pair in features if pair[0] != feature)
 
     value = right.feature(feature)
-    if values(right.form.lower()) != {value}:
+    if list_values(right.form.lower()) != {value}:
         return None
     candidates = [
         (-count, ids[form], form)
         for form, seen_with in forms.items()
-        if value not in values(form)
+        if value not in list_values(form)
         for features, count in seen_with.items()
-        if len(others(features)) == len(features) - 1 and others(features) == others(right.features)
+        if len(drop_feature(features)) == len(features) - 1 and drop_feature(features) == drop_feature(right.features)
     ]
     return min(candidates)[2] if candidates else None
 
 
-def _elision_tells(before: Row, right: str, wrong: str) -> bool:
+def _has_telling_elision(before: Row, right: str, wrong: str) -> bool:
     """Return whether the word before tells by a vowel or apostrophe which form follows, as "n'" does before "est"."""
     vowels = [form[0].lower() in _VOWELS for form in (right, wrong)]
     word = before.form.lower()
     return vowels[0] != vowels[1] and (word in _ELIDED or word.endswith(("'", "’")))
 
 
-def _relation(word: Row) -> str:
+def _get_relation(word: Row) -> str:
     """Return the dependency relation without its subtype, in the names of UD 1: nsubj:pass is nsubjpass."""
     main, _, subtype = (word.deprel or "").partition(":")
     return f"{main}pass" if subtype == "pass" and main in {"nsubj", "aux"} else main
 
 
-def _count(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, dict[str, int]]]:
+def _count_pairs(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, dict[str, int]]]:
     """Count the pairs of every kind and feature, near (less than DISTANT tokens) and distant, where there are any."""
     table: dict[str, dict[str, dict[str, int]]] = {}
     columns = (arrays[f"agreement_{name}"].tolist() for name in ("kind", "feature", "distance"))

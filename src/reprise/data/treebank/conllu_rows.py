@@ -76,14 +76,14 @@ def read_treebank(path: Path, reserved: str = "") -> Treebank:
     """
     lines = read_lines(path)
     blocks = groupby(enumerate(lines, start=1), key=lambda numbered: bool(numbered[1]))
-    sentences = [_sentence(list(block), path, reserved) for holds, block in blocks if holds]
+    sentences = [_parse_sentence(list(block), path, reserved) for holds, block in blocks if holds]
     return Treebank(sentences, len(lines))
 
 
-def _sentence(block: list[tuple[int, str]], path: Path, reserved: str) -> Sentence:
+def _parse_sentence(block: list[tuple[int, str]], path: Path, reserved: str) -> Sentence:
     """Return the sentence of a block of lines with their numbers."""
 
-    def wrong(number: int, problem: str) -> UserError:
+    def make_error(number: int, problem: str) -> UserError:
         return unreadable(path, problem, number)
 
     rows: list[tuple[int, Row]] = []
@@ -92,9 +92,9 @@ def _sentence(block: list[tuple[int, str]], path: Path, reserved: str) -> Senten
         if line.startswith("#"):
             continue
         try:
-            token = _token(line)
+            token = _parse_token(line)
         except ParseException as error:
-            raise wrong(number, str(error)) from None
+            raise make_error(number, str(error)) from None
         match token["id"]:
             case int(i) if i == words + 1:
                 words += 1
@@ -103,27 +103,27 @@ def _sentence(block: list[tuple[int, str]], path: Path, reserved: str) -> Senten
             case (int(before), ".", int()) if before == words:
                 continue
             case _:
-                raise wrong(number, f"the id {line.partition(TAB)[0]!r} where {words + 1} is due")
+                raise make_error(number, f"the id {line.partition(TAB)[0]!r} where {words + 1} is due")
         if token["form"].lower() == reserved:
-            raise wrong(number, f"the form {token['form']}, which stands for something else in the corpus")
+            raise make_error(number, f"the form {token['form']}, which stands for something else in the corpus")
         lemma, deprel = (parse_nullable_value(token[column]) for column in ("lemma", "deprel"))
         is_range = isinstance(token["id"], tuple)
         row = Row(token["form"], lemma, token["upos"], token["feats"], token["head"], deprel, is_range)
         rows.append((number, row))
     if not words:
-        raise wrong(block[0][0], "a sentence without words")
+        raise make_error(block[0][0], "a sentence without words")
     if covered[0] > words:
-        raise wrong(covered[1], f"a range up to {covered[0]} in a sentence of {words} words")
+        raise make_error(covered[1], f"a range up to {covered[0]} in a sentence of {words} words")
     for number, row in rows:
         if row.head is not None and not 0 <= row.head <= words:
-            raise wrong(number, f"the head {row.head} in a sentence of {words} words")
+            raise make_error(number, f"the head {row.head} in a sentence of {words} words")
     sentence = Sentence(tuple(row for _, row in rows))
-    if circle := _word_in_circle([word.head for word in sentence.words]):
-        raise wrong([number for number, row in rows if not row.is_range][circle - 1], "heads that form a circle")
+    if circle := _find_cycle([word.head for word in sentence.words]):
+        raise make_error([number for number, row in rows if not row.is_range][circle - 1], "heads that form a circle")
     return sentence
 
 
-def _token(line: str) -> dict[str, Any]:
+def _parse_token(line: str) -> dict[str, Any]:
     """Parse a line of columns; `ParseException` where it is no CoNLL-U."""
     columns = line.split(TAB)
     if len(columns) != COLUMNS:
@@ -136,7 +136,7 @@ def _token(line: str) -> dict[str, Any]:
     return parse_line(line, DEFAULT_FIELDS, _PARSERS)
 
 
-def _word_in_circle(heads: Sequence[int | None]) -> int | None:
+def _find_cycle(heads: Sequence[int | None]) -> int | None:
     """Return the number, from 1, of a word whose heads lead back to it; None where there is none."""
     passed_by = [0] * len(heads)  # the word from which a walk up the tree came by first
     for start in range(1, len(heads) + 1):
@@ -150,7 +150,7 @@ def _word_in_circle(heads: Sequence[int | None]) -> int | None:
 
 
 @cache
-def _features(text: str) -> Features:
+def _parse_features(text: str) -> Features:
     if text == "_":
         return ()
     pairs = [part.partition("=")[::2] for part in text.split("|")]
@@ -166,6 +166,6 @@ def _is_filled(text: str) -> bool:
 
 _PARSERS: dict[str, Any] = {
     **DEFAULT_FIELD_PARSERS,
-    "feats": lambda columns, i: _features(columns[i]),
+    "feats": lambda columns, i: _parse_features(columns[i]),
     **dict.fromkeys(("deps", "misc"), lambda columns, i: columns[i]),  # nothing here reads them
 }

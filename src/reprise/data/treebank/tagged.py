@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reprise.data.corpus import UNKNOWN, Corpus, Split, ranked
+from reprise.data.corpus import UNKNOWN, Corpus, Split, rank_by_count
 from reprise.errors import UserError
 
 KINDS = ("single", "ambiguous", "unseen")
@@ -17,7 +17,7 @@ Tagged = Sequence[tuple[str, str]]
 """A sentence: (word, tag) in the order of the text."""
 
 
-def corpus_of(
+def make_tagged_corpus(
     name: str, splits: Mapping[str, Sequence[Tagged]], minimum_count: int, label: str, facts: Mapping[str, Any]
 ) -> Corpus:
     """Return the corpus of sentences without an end mark (facts["boundaries"] is "none"; `offsets` know them).
@@ -35,19 +35,21 @@ def corpus_of(
     for split, sentences in splits.items():
         if not sentences or not all(sentences):
             raise UserError(f"{name}: the split {split} has no sentence, or one without words; choose other sizes")
-    tags_of = defaultdict(set)
+    tags_by_word = defaultdict(set)
     counted: Counter[str] = Counter()
     for word, tag in chain(*splits["train"]):
-        tags_of[word].add(tag)
+        tags_by_word[word].add(tag)
         counted[word] += 1
     rare = sum(n for n in counted.values() if n < minimum_count)
-    counts = ranked({UNKNOWN: rare} | {word: n for word, n in counted.items() if n >= minimum_count})
+    counts = rank_by_count({UNKNOWN: rare} | {word: n for word, n in counted.items() if n >= minimum_count})
     unknown = list(counts).index(UNKNOWN)
     names = sorted({tag for sentences in splits.values() for _, tag in chain(*sentences)})
     if label not in names:
         raise UserError(f"{name}: no word is tagged {label}, which the label of sentences asks for")
     tags = {tag: i for i, tag in enumerate(names)}
-    kinds = {word: KINDS.index("single" if len(tags_seen) == 1 else "ambiguous") for word, tags_seen in tags_of.items()}
+    kinds = {
+        word: KINDS.index("single" if len(tags_seen) == 1 else "ambiguous") for word, tags_seen in tags_by_word.items()
+    }
     made: dict[str, Split] = {}
     extra: dict[str, np.ndarray] = {}
     for split, sentences in splits.items():
@@ -71,7 +73,7 @@ def corpus_of(
     return Corpus.of(name, made, counts, "none", counted_facts | dict(facts), extra)
 
 
-def most_frequent_tags(corpus: Corpus) -> np.ndarray:
+def find_most_frequent_tags(corpus: Corpus) -> np.ndarray:
     """Tag without context: return the most frequent tag in training of every word of the vocabulary, (V,) int32.
 
     Ties go to the first tag in the alphabet; a word that training lacks takes the most frequent tag of all.

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.data.corpus import Corpus, Split, offsets_of, ranked, sparse_rows
-from reprise.data.raw import how_to_fetch
+from reprise.data.corpus import Corpus, Split, compute_offsets, pack_sparse_rows, rank_by_count
+from reprise.data.raw import describe_fetching
 from reprise.data.treebank.agreement import find_pairs
 from reprise.data.treebank.conllu_rows import Features, Row, Sentence, read_treebank
 from reprise.errors import UserError
@@ -52,23 +52,25 @@ def prepare(raw: Path, options: Values) -> Corpus:
     Raises:
         UserError: Options make no sense, or a file is missing, ambiguous or no CoNLL-U.
     """
-    parts = {split: read_treebank(treebank_file(raw, part), NIL) for split, part in PARTS.items()}
+    parts = {split: read_treebank(find_treebank_file(raw, part), NIL) for split, part in PARTS.items()}
     every = [sentence for part in parts.values() for sentence in part.sentences]
-    text = [token_rows(sentence, options["accounting"]) for sentence in every]
-    counts = ranked_types(text)
+    text = [select_rows(sentence, options["accounting"]) for sentence in every]
+    counts = rank_types(text)
     ids = {form: i for i, form in enumerate(counts)}
     chosen = _split_sentences({split: len(part.sentences) for split, part in parts.items()}, options)
     texts = {split: [text[i] for i in numbers] for split, numbers in chosen.items()}
     splits = {
-        split: Split(np.array([ids[row.form.lower()] for row in chain(*rows)], np.int32), offsets_of(map(len, rows)))
+        split: Split(
+            np.array([ids[row.form.lower()] for row in chain(*rows)], np.int32), compute_offsets(map(len, rows))
+        )
         for split, rows in texts.items()
     }
     trained = np.bincount(splits["train"].tokens, minlength=len(ids))
-    tag_tokens = Counter(tag for row in chain(*text) for tag in tags_of(row.upos, row.features))
+    tag_tokens = Counter(tag for row in chain(*text) for tag in list_tags(row.upos, row.features))
     tags = sorted(tag_tokens, key=lambda tag: (not tag.startswith("POS:"), tag))
     indptr, indices = _tags_of_types(chain(*text), ids, tags)
     train_indptr, train_indices = _tags_of_types(chain(*texts["train"]), ids, tags)
-    tests = {split: (parts[split].sentences, word_places(texts[split])) for split in ("test1", "test2")}
+    tests = {split: (parts[split].sentences, find_word_places(texts[split])) for split in ("test1", "test2")}
     pairs, about_pairs = find_pairs(tests, every, ids)
     rows = [row for sentence in every for row in sentence.rows]
     return Corpus.of(
@@ -110,27 +112,27 @@ def prepare(raw: Path, options: Values) -> Corpus:
     )
 
 
-def token_rows(sentence: Sentence, accounting: str) -> list[Row]:
+def select_rows(sentence: Sentence, accounting: str) -> list[Row]:
     """Return the tokens of a sentence; a row of the form NIL stands where the file has a line that is no row."""
     if accounting == "rows":
         return [_NIL_ROW, _NIL_ROW, *sentence.rows, _NIL_ROW]
     return [row for row in sentence.rows if accounting == "surface" or not row.is_range]
 
 
-def ranked_types(text: Iterable[Iterable[Row]]) -> Counter[str]:
+def rank_types(text: Iterable[Iterable[Row]]) -> Counter[str]:
     """Return the types of a text in lower case with their counts, by decreasing frequency, ties by first appearance."""
-    return Counter(ranked(Counter(row.form.lower() for row in chain(*text))))
+    return Counter(rank_by_count(Counter(row.form.lower() for row in chain(*text))))
 
 
 @cache
-def tags_of(upos: str, features: Features) -> tuple[str, ...]:
+def list_tags(upos: str, features: Features) -> tuple[str, ...]:
     """Return the tags of a token: "POS:NOUN", "Gender:Fem" and so on."""
     return (f"POS:{upos}", *(f"{name}:{value}" for name, value in features))
 
 
-def word_places(text: Sequence[Sequence[Row]]) -> list[np.ndarray]:
+def find_word_places(text: Sequence[Sequence[Row]]) -> list[np.ndarray]:
     """Return the places of each sentence's words among the tokens of all of them; int64."""
-    starts = offsets_of(map(len, text))[:-1]
+    starts = compute_offsets(map(len, text))[:-1]
     return [start + np.flatnonzero([_is_word(row) for row in rows]) for start, rows in zip(starts, text, strict=True)]
 
 
@@ -139,15 +141,15 @@ def _is_word(row: Row) -> bool:
 
 
 def _tags_of_types(rows: Iterable[Row], ids: Mapping[str, int], tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return which tags the rows of each type bear (section 5.2), as `sparse_rows` of types by tags."""
+    """Return which tags the rows of each type bear (section 5.2), as `pack_sparse_rows` of types by tags."""
     numbers = {tag: i for i, tag in enumerate(tags)}
     borne = np.zeros((len(ids), len(tags)), bool)
     for form, upos, features in {(row.form.lower(), row.upos, row.features) for row in rows}:
-        borne[ids[form], [numbers[tag] for tag in tags_of(upos, features)]] = True
-    return sparse_rows(borne)
+        borne[ids[form], [numbers[tag] for tag in list_tags(upos, features)]] = True
+    return pack_sparse_rows(borne)
 
 
-def treebank_file(raw: Path, part: str) -> Path:
+def find_treebank_file(raw: Path, part: str) -> Path:
     """Return the one file of a part: treebanks and releases name theirs differently (fr-ud-dev, fr_gsd-ud-dev).
 
     Raises:
@@ -155,7 +157,7 @@ def treebank_file(raw: Path, part: str) -> Path:
     """
     files = sorted(p for p in raw.glob(f"*-ud-{part}.*") if p.name.endswith((".conllu", ".conllu.gz")))
     if not files:
-        raise UserError(f"{raw}: no file *-ud-{part}.conllu or .conllu.gz; {how_to_fetch(raw)}")
+        raise UserError(f"{raw}: no file *-ud-{part}.conllu or .conllu.gz; {describe_fetching(raw)}")
     if len(files) > 1:
         names = ", ".join(p.name for p in files)
         raise UserError(f"{raw}: {names} are all called the part {part}; keep the dataset's own file")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from reprise.data.corpus import UNKNOWN, Corpus
 from reprise.data.treebank.conllu_rows import read_treebank
-from reprise.data.treebank.tagged import corpus_of
-from reprise.data.treebank.ud_french import treebank_file
+from reprise.data.treebank.tagged import make_tagged_corpus
+from reprise.data.treebank.ud_french import find_treebank_file
 from reprise.errors import UserError
 from reprise.options import Values
 
@@ -18,7 +18,7 @@ LABEL = "AUX"
 
 
 def prepare(raw: Path, options: Values) -> Corpus:
-    """Return the corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`, as `tagged.corpus_of` keeps it.
+    """Return the corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`, as `make_tagged_corpus` keeps it.
 
     Words are those that bear a part of speech ("de" and "le", not the range "du"), in lower case. Options: words that
     training has fewer than `minimum_count` times become `<unk>`; the last `validation_sentences` of the training part
@@ -28,7 +28,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
         UserError: Options make no sense, or a file is missing, ambiguous or no CoNLL-U.
     """
     training, test, dev = (
-        read_treebank(treebank_file(raw, part), UNKNOWN).sentences for part in ("train", "test", "dev")
+        read_treebank(find_treebank_file(raw, part), UNKNOWN).sentences for part in ("train", "test", "dev")
     )
     held_out = options["validation_sentences"]
     if held_out >= len(training):
@@ -41,4 +41,4 @@ def prepare(raw: Path, options: Values) -> Corpus:
         split: [[(word.form.lower(), word.upos) for word in sentence.words] for sentence in sentences]
         for split, sentences in parts.items()
     }
-    return corpus_of("ud_tags", tagged, options["minimum_count"], LABEL, {})
+    return make_tagged_corpus("ud_tags", tagged, options["minimum_count"], LABEL, {})

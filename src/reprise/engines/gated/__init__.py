@@ -5,4 +5,4 @@ from reprise.engines.gated.grouped import GroupedEngine
 from reprise.engines.gated.reference import ReferenceEngine
 from reprise.models.gated import GRU, LSTM
 
-choose = Choice(ReferenceEngine, GroupedEngine, knows=(GRU, LSTM))
+choose = Choice(ReferenceEngine, GroupedEngine, model_classes=(GRU, LSTM))

@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 
 from reprise.engines import build
-from reprise.engines.clipping import clipping_factor
+from reprise.engines.clipping import compute_clipping_factor
 from reprise.engines.gated.reference import share_of_one_word
-from reprise.engines.gemm import Linear, linear_for
-from reprise.engines.readable import take_state
+from reprise.engines.gemm import Linear, choose_linear
+from reprise.engines.readable import copy_state
 from reprise.models.gated import GRU, GatedLanguageModel, Masks, State
 
-Window = build.structure("i B H", "p gates candidate h c tanh_c reset dh d_gates d_candidate carried")
-Matrices = build.structure("i B H width", "p matrices of_row order")
+Window = build.make_structure("i B H", "p gates candidate h c tanh_c reset dh d_gates d_candidate carried")
+Matrices = build.make_structure("i B H width", "p matrices of_row order")
 FUNCTIONS = {
     "lstm_forward": "-pipp",
     "lstm_backward": "-pipp",
@@ -45,13 +45,13 @@ class GroupedEngine:
     def __init__(self, model: GatedLanguageModel) -> None:
         self.model, self.device = model, model.E.device
         self.state: State = ()
-        self.library, self.linear = build.functions("gated", **FUNCTIONS), linear_for(model.E)
+        self.library, self.linear = build.load_functions("gated", **FUNCTIONS), choose_linear(model.E)
         G, V, E, H, K = len(model.gates), model.vocabulary, model.embedding, model.hidden, model.matrices
         lanes = self.library.lanes() if K > 1 else 1
         width = -(-H // lanes) * lanes  # words' matrices are filled up to whole vectors with zeros
         # The logistic gates' weights one above the other; the candidate's, `_c`, apart.
         shapes = [(V, E), (G * H, E), (H, G * H), (H, E), (K, width, width), (H, V)]
-        self.E, self.W, self.U_T, self.W_c, padded, self.W_o_T = build.in_huge_pages(shapes)
+        self.E, self.W, self.U_T, self.W_c, padded, self.W_o_T = build.allocate_in_huge_pages(shapes)
         self.U_c_T = padded[:, :H, :H]
         self.b, self.b_c, self.b_o = torch.zeros(G * H), torch.zeros(K, H), torch.zeros(V)
         self.load(model.state_dict())
@@ -91,7 +91,7 @@ class GroupedEngine:
             (self.W_o_T, None, dW_o),
             (self.b_o, None, db_o),
         ]
-        step = learning_rate * clipping_factor((g for _, _, g in gradients), clip_norm, by_rows=True)
+        step = learning_rate * compute_clipping_factor((g for _, _, g in gradients), clip_norm, by_rows=True)
         for parameter, rows, gradient in gradients:
             if rows is None:
                 parameter.sub_(gradient, alpha=step)
@@ -142,7 +142,7 @@ class GroupedEngine:
         return {name: value.clone() for name, value in self._named().items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        take_state(self._named(), state)
+        copy_state(self._named(), state)
 
     def _named(self) -> dict[str, Tensor]:
         """Return views of the parameters, by the names and in the order of the readable model."""

@@ -18,7 +18,7 @@ class GatedWindows:
     """Words x and targets y are (T, B) int64.
 
     `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it. Whoever inherits this says
-    how `perform` computes, and how a state of zeros is made. `device` is where it computes.
+    how `process_batch` computes, and how a state of zeros is made. `device` is where it computes.
     """
 
     state: State = ()
@@ -47,13 +47,13 @@ class GatedWindows:
 
     def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
         state = {f"state_{i}": s for i, s in enumerate(self.state)}
-        return self.perform(mode, self._carry_on, **self.lists(x), y=y, **state, **more)
+        return self.process_batch(mode, self._carry_on, **self.make_word_inputs(x), y=y, **state, **more)
 
     def _carry_on(self, outputs: dict[str, Tensor]) -> float:
         self.state = tuple(outputs[f"state_{i}"] for i in range(len(self.state)))
         return float(outputs["nats"])
 
-    def lists(self, x: Tensor) -> dict[str, Tensor]:
+    def make_word_inputs(self, x: Tensor) -> dict[str, Tensor]:
         """Return words x (T, B) as the model reads them."""
         return {"x": x}
 

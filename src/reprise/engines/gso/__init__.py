@@ -5,4 +5,4 @@ from reprise.engines.gso.native import FusedEngine
 from reprise.engines.gso.reference import ReferenceEngine
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
 
-choose = Choice(ReferenceEngine, FusedEngine, knows=(GSO, FirstOrder, MultiplicativeIntegration))
+choose = Choice(ReferenceEngine, FusedEngine, model_classes=(GSO, FirstOrder, MultiplicativeIntegration))

@@ -15,13 +15,13 @@ from reprise.engines import build
 from reprise.engines.gso.packing import PackedBatch
 from reprise.models.gso import GSO, FirstOrder, SymbolModel
 
-Sizes = build.structure("i V H M linear scaled shared tanh")
-Parameters = build.structure("p A B C W S D V c")
-Batch = build.structure("l steps", "p starts inputs targets share")
+Sizes = build.make_structure("i V H M linear scaled shared tanh")
+Parameters = build.make_structure("p A B C W S D V c")
+Batch = build.make_structure("l steps", "p starts inputs targets share")
 FUNCTIONS = {"packed": "pp", "packed_free": "-p", "packed_train": "dpppp", "packed_evaluate": "-ppppp"}
 
 
-def terms(m: SymbolModel) -> dict[str, Tensor]:
+def get_terms(m: SymbolModel) -> dict[str, Tensor]:
     """Return the terms that a model has, by name; without S it is 1.
 
     These are A (H, M), C (M, H), W (H, H), V and c; with a row a symbol B (n, M), S (n, H) and D (n, H), or (1, H)
@@ -49,8 +49,8 @@ class FusedEngine:
     name = "fused"
 
     def __init__(self, model: SymbolModel) -> None:
-        self.model, self.library = model, build.functions("gso", **FUNCTIONS)
-        t = terms(model)
+        self.model, self.library = model, build.load_functions("gso", **FUNCTIONS)
+        t = get_terms(model)
         sizes = Sizes(
             V=model.vocabulary,
             H=model.hidden,
@@ -66,11 +66,13 @@ class FusedEngine:
     @torch.enable_grad()
     def train(self, batch: PackedBatch, reduction: str) -> float:
         """See `ReferenceEngine`; autograd goes from the terms to the parameters."""
-        by_name, parameters = terms(self.model), list(self.model.parameters())
-        now = Parameters(**{name: term.detach().contiguous() for name, term in by_name.items()})
-        by_term = Parameters(**{name: torch.empty_like(term) for name, term in now.values.items()})
-        loss = self.library.packed_train(self.packed, now, by_term, self._batch(batch, batch.shares(reduction)))
-        gradients = torch.autograd.grad(list(by_name.values()), parameters, list(by_term.values.values()))
+        term_values, parameters = get_terms(self.model), list(self.model.parameters())
+        values = Parameters(**{name: term.detach().contiguous() for name, term in term_values.items()})
+        gradients_by_term = Parameters(**{name: torch.empty_like(term) for name, term in values.values.items()})
+        loss = self.library.packed_train(
+            self.packed, values, gradients_by_term, self._make_batch(batch, batch.compute_shares(reduction))
+        )
+        gradients = torch.autograd.grad(list(term_values.values()), parameters, list(gradients_by_term.values.values()))
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient.contiguous()
         return loss
@@ -79,11 +81,11 @@ class FusedEngine:
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
         """See `ReferenceEngine`."""
         nats, best = np.empty(len(batch), np.float32), np.empty(len(batch), np.int32)
-        now = Parameters(**{name: term.contiguous() for name, term in terms(self.model).items()})
-        self.library.packed_evaluate(self.packed, now, self._batch(batch, None), nats, best)
+        values = Parameters(**{name: term.contiguous() for name, term in get_terms(self.model).items()})
+        self.library.packed_evaluate(self.packed, values, self._make_batch(batch, None), nats, best)
         return nats, best
 
-    def _batch(self, batch: PackedBatch, shares: np.ndarray | None) -> Batch:
+    def _make_batch(self, batch: PackedBatch, shares: np.ndarray | None) -> Batch:
         """Make the batch for C++; ValueError for symbols that do not exist."""
         for tokens in (batch.inputs, batch.targets):
             if not 0 <= tokens.min() <= tokens.max() < self.model.vocabulary:

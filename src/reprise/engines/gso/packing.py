@@ -1,8 +1,8 @@
 """Lines of different lengths in batches without padding: sorted inside the batch, laid out step by step.
 
 A line of n tokens gives n - 1 predictions, the first from the state that has read its first token. Inside a batch the
-lines lie in order of decreasing length, so that those which are still going on at a step are the first ones, and only
-their rows are there: row r of a step belongs to line r of its batch, and its state before is row r of the step before.
+lines lie in order of decreasing length, so that those which last until a step are the first ones, and only
+these have a row: row r of a step belongs to line r of its batch, and its state before is row r of the step before.
 Which lines make up a batch stays as it was: the gradient is that of the padded batch.
 """
 
@@ -37,17 +37,17 @@ class PackedBatch:
 
     @property
     def filled(self) -> np.ndarray:
-        """(steps, lines) bool: true where a line still goes on; in row-major order these are the rows."""
+        """(steps, lines) bool: true where a line has not ended; in row-major order these are the rows."""
         return np.arange(self.active[0]) < self.active[:, None]
 
-    def padded(self, rows: np.ndarray) -> np.ndarray:
+    def pad_rows(self, rows: np.ndarray) -> np.ndarray:
         """Spread values of rows over (steps, lines), int64; 0 where a line is over."""
         filled = self.filled
         padded = np.zeros(filled.shape, np.int64)
         padded[filled] = rows
         return padded
 
-    def shares(self, reduction: str) -> np.ndarray:
+    def compute_shares(self, reduction: str) -> np.ndarray:
         """(lines,) float64: what each row of a line counts in the loss that is differentiated.
 
         "mean-tokens": the mean over all rows; "mean-lines": the mean over the lines of each line's mean.
@@ -56,7 +56,7 @@ class PackedBatch:
         return 1 / (np.full(len(lengths), len(self)) if reduction == "mean-tokens" else len(lengths) * lengths)
 
 
-def pack(split: Split, lines: np.ndarray, batch_size: int) -> list[PackedBatch]:
+def pack_lines(split: Split, lines: np.ndarray, batch_size: int) -> list[PackedBatch]:
     """Pack the lines of `split` with these numbers, in this order, `batch_size` a batch, in the last maybe fewer.
 
     Lines of fewer than two tokens predict nothing and are left out before batches are made.
@@ -69,9 +69,9 @@ def pack(split: Split, lines: np.ndarray, batch_size: int) -> list[PackedBatch]:
     heads = np.arange(0, len(lengths), batch_size)  # the longest line of each batch
     steps = np.concatenate([[0], np.cumsum(lengths[heads])])
     # A line counts from the first step of its batch on and no more after its last: running sums give the active rows.
-    came = np.bincount(steps[batch], minlength=steps[-1] + 1)
-    went = np.bincount(steps[batch] + lengths, minlength=steps[-1] + 1)
-    active = np.cumsum(came - went)[:-1].astype(np.int64)
+    starting = np.bincount(steps[batch], minlength=steps[-1] + 1)
+    ended = np.bincount(steps[batch] + lengths, minlength=steps[-1] + 1)
+    active = np.cumsum(starting - ended)[:-1].astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(active)]).astype(np.int64)
     length_of_batch = np.diff(steps)
     rank = np.arange(starts[-1]) - np.repeat(starts[:-1], active)
@@ -86,7 +86,7 @@ def pack(split: Split, lines: np.ndarray, batch_size: int) -> list[PackedBatch]:
     return batches
 
 
-def by_length(split: Split, lines: np.ndarray) -> np.ndarray:
+def sort_by_length(split: Split, lines: np.ndarray) -> np.ndarray:
     """Sort lines, the longest first: batches of nearly equal lengths, where it does not matter who shares a batch."""
     lengths = split.offsets[lines + 1] - split.offsets[lines]
     return lines[np.argsort(-lengths, kind="stable")]

@@ -15,10 +15,10 @@ class ReferenceEngine(Readable):
     def train(self, batch: PackedBatch, reduction: str) -> float:
         """Return the summed loss in nats; set `.grad` of every parameter, whatever it was, for the loss by `reduction`.
 
-        `reduction` as in `PackedBatch.shares`.
+        `reduction` as in `PackedBatch.compute_shares`.
         """
-        losses, _, filled = self._losses(batch)
-        shares = torch.from_numpy(batch.shares(reduction)).to(losses)  # (lines,)
+        losses, _, filled = self._compute_losses(batch)
+        shares = torch.from_numpy(batch.compute_shares(reduction)).to(losses)  # (lines,)
         self.model.zero_grad(set_to_none=True)
         (losses * shares)[filled].sum().backward()
         for parameter in self.model.parameters():
@@ -29,12 +29,12 @@ class ReferenceEngine(Readable):
     @torch.no_grad()
     def evaluate(self, batch: PackedBatch) -> tuple[np.ndarray, np.ndarray]:
         """Return the loss of every row in nats (rows,), and its most probable symbol (rows,) int32."""
-        losses, best, filled = self._losses(batch)
+        losses, best, filled = self._compute_losses(batch)
         return losses[filled].cpu().numpy(), best[filled].cpu().numpy().astype(np.int32)
 
-    def _losses(self, batch: PackedBatch) -> tuple[Tensor, Tensor, Tensor]:
+    def _compute_losses(self, batch: PackedBatch) -> tuple[Tensor, Tensor, Tensor]:
         """Compute nats, the most probable symbol and whether the line goes on, (T, lines) each."""
-        parts = batch.padded(batch.inputs), batch.padded(batch.targets), batch.filled
+        parts = batch.pad_rows(batch.inputs), batch.pad_rows(batch.targets), batch.filled
         x, y, filled = (torch.from_numpy(part).to(self.model.c.device) for part in parts)
         logits = self.model(x)  # (T, lines, V)
         losses = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")

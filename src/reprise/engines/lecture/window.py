@@ -7,24 +7,26 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.choice import Choice
-from reprise.engines.readable import ReadableEngine, nats_of
+from reprise.engines.readable import ReadableEngine, read_nats
 
 
 class WordWindows:
     """Windows x (B, n) and next words y (B,) are int64; results are the summed loss in nats.
 
-    Whoever inherits this says how `perform` computes.
+    Subclasses say how `process_batch` computes.
     """
 
     def train(self, x: Tensor, y: Tensor, *, learning_rate: float, clip_norm: float) -> float:
         """Make one step; return the loss before it."""
-        return self.perform("train", nats_of, **self.lists(x), y=y, rate=learning_rate, clip_norm=clip_norm)
+        return self.process_batch(
+            "train", read_nats, **self.make_word_inputs(x), y=y, rate=learning_rate, clip_norm=clip_norm
+        )
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """Return the loss; make no step."""
-        return self.perform("read", nats_of, **self.lists(x), y=y)
+        return self.process_batch("read", read_nats, **self.make_word_inputs(x), y=y)
 
-    def lists(self, x: Tensor) -> dict[str, Tensor]:
+    def make_word_inputs(self, x: Tensor) -> dict[str, Tensor]:
         """Return windows as the model reads them."""
         return {"x": x}
 

@@ -5,4 +5,4 @@ from reprise.engines.loglinear.native import FusedEngine
 from reprise.engines.loglinear.reference import ReferenceEngine
 from reprise.models.loglinear import LogLinearRNN
 
-choose = Choice(ReferenceEngine, FusedEngine, knows=(LogLinearRNN,))
+choose = Choice(ReferenceEngine, FusedEngine, model_classes=(LogLinearRNN,))

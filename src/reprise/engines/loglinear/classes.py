@@ -54,7 +54,7 @@ class Classes:
             indices=torch.from_numpy(sparse.indices.astype(np.int64) + features.identities),
         )
 
-    def scores(self, a: Tensor, log_mass: Tensor, linear: Linear) -> Tensor:
+    def compute_scores(self, a: Tensor, log_mass: Tensor, linear: Linear) -> Tensor:
         """Compute log B_c + a . phi_c (n, C) of adaptors a (n, F)."""
         scores = linear(a[:, self.identities :].contiguous(), self.tags, None).add_(log_mass)
         if self.identities:
@@ -62,7 +62,7 @@ class Classes:
             scores[:, self.M :].add_(a[:, self.M : self.M + 1])
         return scores
 
-    def log_mass(self, log_b: Tensor) -> Tensor:
+    def compute_log_mass(self, log_b: Tensor) -> Tensor:
         """Compute log B_c (C,), float64, of log b (V,)."""
         mass = log_b.new_zeros(len(self.tags), dtype=torch.float64)
         return mass.index_add_(0, self.of_type, log_b.double().exp()).log()

@@ -20,20 +20,20 @@ from torch import Tensor
 
 from reprise.engines import build
 from reprise.engines.loglinear.classes import Classes
-from reprise.engines.readable import take_state
+from reprise.engines.readable import copy_state
 from reprise.models.loglinear import LogLinearRNN, State
 
 SHAPES = 8
 """Shapes of windows that are kept ready: training's, its last batch's, and those of each text's evaluation."""
 
-Rates = build.structure("f rate rho epsilon inside")
-CClasses = build.structure("i C M identities features", "p indptr indices log_mass")
-Window = build.structure("i T B", "p x number h_0 c_0 gates c tanh_c h")
+Rates = build.make_structure("f rate rho epsilon inside")
+CClasses = build.make_structure("i C M identities features", "p indptr indices log_mass")
+Window = build.make_structure("i T B", "p x number h_0 c_0 gates c tanh_c h")
 
 
-def cpp() -> SimpleNamespace:
+def load_cpp() -> SimpleNamespace:
     """Load the functions of `loglinear.cpp`, which says what each does. Raises NoCompiler."""
-    return build.functions(
+    return build.load_functions(
         "loglinear",
         "reprise_ll_",
         layer="pi",
@@ -54,13 +54,13 @@ def linear(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute x @ w.T + bias (n, m) of x (n, k) and w (m, k); one of w and its transpose is contiguous."""
     (rows, depth), columns, transposed = x.shape, w.shape[0], w.is_contiguous()
     out = x.new_empty(rows, columns)
-    cpp().product(rows, depth, columns, transposed, x.contiguous(), w if transposed else w.T, bias, out)
+    load_cpp().product(rows, depth, columns, transposed, x.contiguous(), w if transposed else w.T, bias, out)
     return out
 
 
-def kept(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Contiguous copies of tensors that stay in use."""
-    places = build.in_huge_pages([value.shape for value in values.values()])
+def copy_to_huge_pages(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copy tensors that stay in use, side by side."""
+    places = build.allocate_in_huge_pages([value.shape for value in values.values()])
     return {name: place.copy_(value) for (name, value), place in zip(values.items(), places, strict=True)}
 
 
@@ -75,7 +75,7 @@ class FusedEngine:
 
     def __init__(self, model: LogLinearRNN) -> None:
         self.state: State | None = None
-        self.p = kept({name: value.detach() for name, value in model.state_dict().items()})
+        self.p = copy_to_huge_pages({name: value.detach() for name, value in model.state_dict().items()})
         classes = Classes.of(model.features, model.E) if model.features else None
         one_hot_input, softmax = (rows.columns == model.V for rows in (model.psi_rows, model.phi_rows))
         self.input = OneHotInput(self.p["E"]) if one_hot_input else FeatureInput(self.p["E"], classes)
@@ -97,38 +97,40 @@ class FusedEngine:
         floor: float = 0.0,
     ) -> float:
         """Make one step; see `ReferenceEngine.train`."""
-        h = self._read(x)
-        losses = self.output.losses(_targeted(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
+        h = self._run_forward(x)
+        losses = self.output.compute_losses(_select_states(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
         if floor:
             self.output.d[(losses > -math.log(floor)) | (losses < -math.log1p(-floor))] = 0.0
-        self.optimiser.begin(learning_rate, rho, epsilon, inside)
+        self.optimiser.begin_step(learning_rate, rho, epsilon, inside)
         dh = self.output.backward(self.optimiser)
-        self._back(dh.view(h.shape) if y.dim() == 2 else dh)
+        self._run_backward(dh.view(h.shape) if y.dim() == 2 else dh)
         return losses.sum().item()
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        return self.output.losses(_targeted(self._read(x), y), y.reshape(-1).contiguous()).sum().item()
+        return (
+            self.output.compute_losses(_select_states(self._run_forward(x), y), y.reshape(-1).contiguous()).sum().item()
+        )
 
     @torch.no_grad()
-    def log_probabilities(self, x: Tensor) -> Tensor:
-        return self.output.log_p(self._read(x)[-1])
+    def compute_log_probabilities(self, x: Tensor) -> Tensor:
+        return self.output.log_p(self._run_forward(x)[-1])
 
-    def _read(self, x: Tensor) -> Tensor:
-        """Words x (T, B) -> the last layer's states (T, B, H); moves the carried state, if there is one."""
+    def _run_forward(self, x: Tensor) -> Tensor:
+        """Compute the last layer's states (T, B, H) of words x (T, B); replace the carried state, if there is one."""
         self.ids, self.number = self.input.of_type[x].unique(return_inverse=True)
-        self.e = self.input.rows(self.ids)
+        self.e = self.input.get_rows(self.ids)
         h, number = self.e, self.number
         for n, layer in enumerate(self.layers, start=1):
             rows = linear(h.view(-1, h.shape[-1]), self.p[f"W_{n}"].T, self.p[f"b_{n}"])
             h = layer.forward(rows, number, tuple(x.shape), self.state[n - 1] if self.state else None)
             number = None
         if self.state is not None:
-            self.state = tuple(layer.last() for layer in self.layers)
+            self.state = tuple(layer.copy_last_state() for layer in self.layers)
         return h
 
-    def _back(self, dh: Tensor) -> None:
-        """From the derivatives by the last layer's states, (T, B, H) or (B, H), to the updates below the output."""
+    def _run_backward(self, dh: Tensor) -> None:
+        """Update what lies below the output, by the derivatives by the last layer's states, (T, B, H) or (B, H)."""
         for n in range(len(self.layers), 0, -1):
             layer, W = self.layers[n - 1], self.p[f"W_{n}"]
             d = layer.backward(dh).flatten(0, 1)  # (T B, 4H)
@@ -139,10 +141,10 @@ class FusedEngine:
             else:  # what the tokens of a class have in common is summed before the products
                 inputs = self.e
                 d = d.new_zeros(len(inputs), d.shape[1]).index_add_(0, self.number.flatten(), d)
-                self.input.update(self.optimiser, self.ids, linear(d, W))
-            self.optimiser.product(f"W_{n}", inputs, d)
-            self.optimiser.product(f"U_{n}", *layer.factors())
-            self.optimiser.dense(f"b_{n}", d.sum(0))
+                self.input.update_embeddings(self.optimiser, self.ids, linear(d, W))
+            self.optimiser.update_by_product(f"W_{n}", inputs, d)
+            self.optimiser.update_by_product(f"U_{n}", *layer.get_factors())
+            self.optimiser.update_dense(f"b_{n}", d.sum(0))
 
     def reset(self, batch: int) -> None:
         self.state = tuple((torch.zeros(batch, len(la.U), dtype=la.U.dtype),) * 2 for la in self.layers)
@@ -151,7 +153,7 @@ class FusedEngine:
         return {name: value.clone() for name, value in self.p.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        take_state(self.p, state)
+        copy_state(self.p, state)
 
     def state_dict(self) -> dict[str, Any]:
         return self.optimiser.state()
@@ -160,7 +162,7 @@ class FusedEngine:
         self.optimiser.restore(state)
 
 
-def _targeted(h: Tensor, y: Tensor) -> Tensor:
+def _select_states(h: Tensor, y: Tensor) -> Tensor:
     """Select the states that targets follow: all (T B, H) for targets (T, B), the last (B, H) for targets (B,)."""
     return h.flatten(0, 1) if y.dim() == 2 else h[-1]
 
@@ -171,12 +173,12 @@ class OneHotInput:
     def __init__(self, E: Tensor) -> None:
         self.E, self.of_type = E, torch.arange(len(E))
 
-    def rows(self, ids: Tensor) -> Tensor:
+    def get_rows(self, ids: Tensor) -> Tensor:
         """Return the embeddings (n, D) of distinct, increasing ids (n,)."""
         return self.E[ids]
 
-    def update(self, optimiser: RMSprop, ids: Tensor, d: Tensor) -> None:
-        optimiser.rows("E", ids, d)
+    def update_embeddings(self, optimiser: RMSprop, ids: Tensor, d: Tensor) -> None:
+        optimiser.update_rows("E", ids, d)
 
 
 class FeatureInput:
@@ -186,19 +188,19 @@ class FeatureInput:
         self.E, self.classes, self.of_type = E, classes, classes.of_type
         self.tag_rows = torch.arange(classes.identities, len(E))
 
-    def rows(self, ids: Tensor) -> Tensor:
+    def get_rows(self, ids: Tensor) -> Tensor:
         out, k = self.E.new_empty(ids.shape[0], self.E.shape[1]), self.classes
-        cpp().sum_rows(*out.shape, k.M if k.identities else -1, self.E, k.indptr, k.indices, ids, out)
+        load_cpp().sum_rows(*out.shape, k.M if k.identities else -1, self.E, k.indptr, k.indices, ids, out)
         return out
 
-    def update(self, optimiser: RMSprop, ids: Tensor, d: Tensor) -> None:
+    def update_embeddings(self, optimiser: RMSprop, ids: Tensor, d: Tensor) -> None:
         classes = self.classes
         rows, parts = [self.tag_rows], [linear(classes.tags[ids].T.contiguous(), d.T)]
         if classes.identities:
             own = int(torch.searchsorted(ids, classes.M))
             rows = [ids[:own], ids.new_tensor([classes.M]), *rows]
             parts = [d[:own], d[own:].sum(0, keepdim=True), *parts]
-        optimiser.rows("E", torch.cat(rows), torch.cat(parts))
+        optimiser.update_rows("E", torch.cat(rows), torch.cat(parts))
 
 
 class SoftmaxOutput:
@@ -207,22 +209,25 @@ class SoftmaxOutput:
     def __init__(self, W: Tensor, b: Tensor, log_b: Tensor) -> None:
         self.W, self.b, self.log_b = W, b, log_b.to(W.dtype)
 
-    def losses(self, h: Tensor, y: Tensor, weight: float = 0.0) -> Tensor:
-        """-log p (n,) float64 of types y (n,) after states h (n, H); keeps weight * (p - 1 at y) for `backward`."""
+    def compute_losses(self, h: Tensor, y: Tensor, weight: float = 0.0) -> Tensor:
+        """Compute -log p (n,) float64 of types y (n,) after states h (n, H).
+
+        Keep weight * (p - 1 at y) for `backward`.
+        """
         self.h, self.d = h, linear(h, self.W, self.b + self.log_b)  # (n, V)
         losses = torch.empty(len(y), dtype=torch.float64)
-        cpp().softmax(*self.d.shape, self.d, y, weight, losses)
+        load_cpp().softmax(*self.d.shape, self.d, y, weight, losses)
         return losses
 
     def backward(self, optimiser: RMSprop) -> Tensor:
         """Update the layer's weights; return the derivatives by h (n, H)."""
         dh = linear(self.d, self.W.T)
-        optimiser.product("W_a", self.d, self.h)
-        optimiser.dense("b_a", self.d.sum(0))
+        optimiser.update_by_product("W_a", self.d, self.h)
+        optimiser.update_dense("b_a", self.d.sum(0))
         return dh
 
     def log_p(self, h: Tensor) -> Tensor:
-        """All of log p, (n, V)."""
+        """Compute all of log p, (n, V)."""
         return torch.log_softmax(linear(h, self.W, self.b + self.log_b), 1)
 
 
@@ -231,22 +236,22 @@ class ClassOutput(SoftmaxOutput):
 
     def __init__(self, W: Tensor, b: Tensor, log_b: Tensor, classes: Classes) -> None:
         super().__init__(W, b, log_b)
-        self.classes, log_mass = classes, classes.log_mass(log_b)
+        self.classes, log_mass = classes, classes.compute_log_mass(log_b)
         self.log_share = log_b.double() - log_mass[classes.of_type]  # (V,): log b(x) / B_c
         self.log_mass = log_mass.to(W.dtype)
 
-    def losses(self, h: Tensor, y: Tensor, weight: float = 0.0) -> Tensor:
+    def compute_losses(self, h: Tensor, y: Tensor, weight: float = 0.0) -> Tensor:
         """Compute the same by classes; `backward` takes weight * (expected - observed features) (n, F), equation 16."""
         k, a = self.classes, linear(h, self.W, self.b)  # (n, F)   (12)
         self.h, self.d = h, torch.empty_like(a) if weight else None
         losses = torch.empty(len(y), dtype=torch.float64)
         sizes = {"C": len(k.tags), "M": k.M, "identities": k.identities, "features": a.shape[1]}
-        described = CClasses(**sizes, indptr=k.indptr, indices=k.indices, log_mass=self.log_mass)
-        cpp().class_softmax(described, len(a), a, k.of_type[y], weight, self.d, losses)
+        class_table = CClasses(**sizes, indptr=k.indptr, indices=k.indices, log_mass=self.log_mass)
+        load_cpp().class_softmax(class_table, len(a), a, k.of_type[y], weight, self.d, losses)
         return losses.sub_(self.log_share[y])
 
     def log_p(self, h: Tensor) -> Tensor:
-        by_class = torch.log_softmax(self.classes.scores(linear(h, self.W, self.b), self.log_mass, linear), 1)
+        by_class = torch.log_softmax(self.classes.compute_scores(linear(h, self.W, self.b), self.log_mass, linear), 1)
         return by_class[:, self.classes.of_type] + self.log_share.to(by_class.dtype)
 
 
@@ -266,29 +271,29 @@ class RMSprop:
 
     def __init__(self, parameters: Mapping[str, Tensor], tables: set[str]) -> None:
         self.parameters = parameters
-        self.a = kept({name: torch.zeros_like(value) for name, value in parameters.items()})
+        self.a = copy_to_huge_pages({name: torch.zeros_like(value) for name, value in parameters.items()})
         self.seen = {name: torch.zeros(len(parameters[name]), dtype=torch.int64) for name in sorted(tables)}
         self.step = 0
 
-    def begin(self, rate: float, rho: float, epsilon: float, inside: float = 0.0) -> None:
-        """Begins the next step."""
+    def begin_step(self, rate: float, rho: float, epsilon: float, inside: float = 0.0) -> None:
+        """Begin the next step, at these rates."""
         self.step += 1
         self.rates = Rates(rate=rate, rho=rho, epsilon=epsilon, inside=inside)
 
-    def dense(self, name: str, gradient: Tensor) -> None:
+    def update_dense(self, name: str, gradient: Tensor) -> None:
         """Update a parameter by its gradient."""
         p = self.parameters[name]
-        cpp().rmsprop(p.numel(), p, self.a[name], gradient, self.rates)
+        load_cpp().rmsprop(p.numel(), p, self.a[name], gradient, self.rates)
 
-    def product(self, name: str, d: Tensor, h: Tensor) -> None:
+    def update_by_product(self, name: str, d: Tensor, h: Tensor) -> None:
         """Update a parameter (m, H) whose gradient is d' h, with d (n, m) and h (n, H)."""
         p = self.parameters[name]
-        cpp().rmsprop_product(*p.shape, len(h), d, h, p, self.a[name], self.rates)
+        load_cpp().rmsprop_product(*p.shape, len(h), d, h, p, self.a[name], self.rates)
 
-    def rows(self, name: str, rows: Tensor, gradient: Tensor) -> None:
+    def update_rows(self, name: str, rows: Tensor, gradient: Tensor) -> None:
         """Update these distinct rows (n,) of a table, of which gradient (n, D) has one each."""
         table = self.parameters[name], self.a[name], self.seen[name]
-        cpp().rmsprop_rows(*gradient.shape, rows, *table, gradient, self.step, self.rates)
+        load_cpp().rmsprop_rows(*gradient.shape, rows, *table, gradient, self.step, self.rates)
 
     def state(self) -> dict[str, Any]:
         """Return copies of what decides the next steps, without the parameters."""
@@ -306,48 +311,48 @@ class LSTMLayer:
     """Holds U (H, 4H), and from `forward` to `backward` the window's gates and states."""
 
     def __init__(self, U: Tensor) -> None:
-        self.U, self.layer = U, cpp().layer(len(U))
-        weakref.finalize(self, cpp().layer_free, self.layer)
+        self.U, self.layer = U, load_cpp().layer(len(U))
+        weakref.finalize(self, load_cpp().layer_free, self.layer)
         self.buffers: dict[tuple[int, int], tuple[Tensor, ...]] = {}
 
     def forward(
         self, x: Tensor, number: Tensor | None, shape: tuple[int, int], state: tuple[Tensor, Tensor] | None
     ) -> Tensor:
-        """Rows x (R, 4H), of which step t of stream b takes number[t, b] ((T, B), or row t B + b without numbers).
+        """Compute the states of rows x (R, 4H): step t of stream b takes row number[t, b], without numbers row t B + b.
 
         Starts from h, c (B, H), or from zeros without a state, where the first step has no product. Returns the states
         h_1 .. h_T (T, B, H), which stand until the next call.
         """
         (T, B), (h_0, c_0), self.state = shape, state or (None, None), state
-        self.gates, self.d_gates, self.c, self.tanh_c, self.h = self._make(T, B)
+        self.gates, self.d_gates, self.c, self.tanh_c, self.h = self._get_buffers(T, B)
         left = {"gates": self.gates, "c": self.c, "tanh_c": self.tanh_c, "h": self.h}
         self.window = Window(T=T, B=B, x=x, number=number, h_0=h_0, c_0=c_0, **left)
-        cpp().forward(self.layer, self.window, self.U)
+        load_cpp().forward(self.layer, self.window, self.U)
         return self.h
 
-    def _make(self, T: int, B: int) -> tuple[Tensor, ...]:
-        """Gates and their derivatives (T, B, 4H); c, tanh c and h (T, B, H). Kept: new memory comes page by page."""
+    def _get_buffers(self, T: int, B: int) -> tuple[Tensor, ...]:
+        """Return memory for gates and derivatives (T, B, 4H), c, tanh c and h (T, B, H); new memory is slow."""
         if (T, B) not in self.buffers:
             if len(self.buffers) == SHAPES:
                 self.buffers.clear()
             self.buffers[T, B] = tuple(self.U.new_empty(T, B, n * len(self.U)) for n in (4, 4, 1, 1, 1))
         return self.buffers[T, B]
 
-    def last(self) -> tuple[Tensor, Tensor]:
-        """h_T and c_T, copied."""
+    def copy_last_state(self) -> tuple[Tensor, Tensor]:
+        """Copy h_T and c_T."""
         return self.h[-1].clone(), self.c[-1].clone()
 
     def backward(self, dh: Tensor) -> Tensor:
-        """dh, by the states from outside the layer, is (T, B, H), or (B, H) where the last state alone has one.
+        """Compute derivatives by those of the states, dh (T, B, H), or (B, H) where the last state alone has one.
 
         Returns the derivatives by the gates' sums, (T, B, 4H), which stand until the next call; those by the state
         before the window are not followed.
         """
-        cpp().backward(self.layer, self.window, self.U, dh.contiguous(), dh.dim() == 3, self.d_gates)
+        load_cpp().backward(self.layer, self.window, self.U, dh.contiguous(), dh.dim() == 3, self.d_gates)
         return self.d_gates
 
-    def factors(self) -> tuple[Tensor, Tensor]:
-        """(n, H) and (n, 4H), whose product h' d is the gradient of U: all steps that had a state before them."""
+    def get_factors(self) -> tuple[Tensor, Tensor]:
+        """Return (n, H) and (n, 4H), whose product h' d is the gradient of U: of all steps that had a state before."""
         before, d = self.h[:-1].flatten(0, 1), self.d_gates[1:].flatten(0, 1)
         if self.state is not None:
             before, d = torch.cat([self.state[0], before]), self.d_gates.flatten(0, 1)

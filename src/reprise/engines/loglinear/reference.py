@@ -7,16 +7,16 @@ from typing import Any
 from torch import Tensor, nn
 
 from reprise.engines.optimisers import RMSProp
-from reprise.engines.readable import ReadableEngine, by_name, pairs
+from reprise.engines.readable import ReadableEngine, name_states, pair_states
 from reprise.models.loglinear import LogLinearRNN, State
 
 
-class WordsInWindows:
+class LanguageModelWindows:
     """Training by RMSprop.
 
     Words x are (T, B) int64. Targets y are (B,), the words after the windows, or (T, B), the word after every word.
     Without a state (None) a window starts from zeros; with one, h and c of every layer (B, H), it starts there and
-    leaves the last state in it. Whoever inherits this says how `perform` computes, and how a state of zeros is made.
+    leaves the last state in it. Subclasses say how `process_batch` computes, and how a state of zeros is made.
     """
 
     state: State | None = None
@@ -49,33 +49,37 @@ class WordsInWindows:
             The summed loss in nats, without a floor, under the weights before the step.
         """
         self.floor = floor
-        return self._go_on("train", x, y, rate=learning_rate, rho=rho, epsilon=epsilon, inside=inside)
+        return self._process_windows("train", x, y, rate=learning_rate, rho=rho, epsilon=epsilon, inside=inside)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """Return the summed loss in nats, without a step."""
-        return self._go_on("read", x, y)
+        return self._process_windows("read", x, y)
 
-    def log_probabilities(self, x: Tensor) -> Tensor:
+    def compute_log_probabilities(self, x: Tensor) -> Tensor:
         """Compute log p of the word after each window, (B, V), in nats."""
-        return self.perform("read", itemgetter("log_p"), **self.lists(x), **by_name(self.state or ()))
+        return self.process_batch(
+            "read", itemgetter("log_p"), **self.make_word_inputs(x), **name_states(self.state or ())
+        )
 
     def reset(self, batch: int) -> None:
         """Set the state of B streams to zero."""
         self.state = self.zeros(batch)
 
-    def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
-        return self.perform(mode, self._carry_on, **self.lists(x), y=y, **by_name(self.state or ()), **more)
+    def _process_windows(self, mode: str, x: Tensor, y: Tensor, **inputs: Any) -> float:
+        return self.process_batch(
+            mode, self._keep_state, **self.make_word_inputs(x), y=y, **name_states(self.state or ()), **inputs
+        )
 
-    def _carry_on(self, outputs: dict[str, Tensor]) -> float:
+    def _keep_state(self, outputs: dict[str, Tensor]) -> float:
         if self.state is not None:
-            self.state = pairs(outputs, len(self.state))
+            self.state = pair_states(outputs, len(self.state))
         return float(outputs["nats"])
 
-    def lists(self, x: Tensor) -> dict[str, Tensor]:
+    def make_word_inputs(self, x: Tensor) -> dict[str, Tensor]:
         """Return words x (T, B) as the model reads them."""
         return {"x": x}
 
-    def log_p_of(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
+    def compute_log_p(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
         """Compute log p of the types y (n,) by adaptors a (n, F), in nats."""
         return model.log_p(a).gather(1, y[:, None])[:, 0]
 
@@ -85,18 +89,18 @@ class WordsInWindows:
         Without targets the distribution after every window is computed.
         """
         carried = "h_0" in batch
-        h, after = model.states(batch["x"], pairs(batch, model.layers) if carried else None)
+        h, after = model.states(batch["x"], pair_states(batch, model.layers) if carried else None)
         if "y" not in batch:
             a = model.adaptors(h[-1])
             return a.sum(), {"log_p": model.log_p(a)}
         y = batch["y"]
         a = model.adaptors(h.flatten(0, 1) if y.dim() == 2 else h[-1])  # of the last word alone, or of every one
-        log_p = self.log_p_of(y.flatten(), model, a)
-        kept = log_p.clamp(math.log(self.floor), math.log1p(-self.floor)) if self.floor else log_p
-        return -kept.sum() / y.numel(), {"nats": -log_p.sum()} | (by_name(after) if carried else {})
+        log_p = self.compute_log_p(y.flatten(), model, a)
+        clamped = log_p.clamp(math.log(self.floor), math.log1p(-self.floor)) if self.floor else log_p
+        return -clamped.sum() / y.numel(), {"nats": -log_p.sum()} | (name_states(after) if carried else {})
 
 
-class ReferenceEngine(WordsInWindows, ReadableEngine):
+class ReferenceEngine(LanguageModelWindows, ReadableEngine):
     """The model itself."""
 
     def __init__(self, model: LogLinearRNN) -> None:
@@ -107,8 +111,8 @@ class ReferenceEngine(WordsInWindows, ReadableEngine):
 
     def descend(self, loss: Tensor, rate: float, rho: float, epsilon: float, inside: float) -> None:
         """Make one step of RMSprop."""
-        by = self.optimiser
-        by.learning_rate, by.decay, by.epsilon, by.inside = rate, rho, epsilon, inside
+        optimiser = self.optimiser
+        optimiser.learning_rate, optimiser.decay, optimiser.epsilon, optimiser.inside = rate, rho, epsilon, inside
         self.model.zero_grad()
         loss.backward()
-        by.step()
+        optimiser.step()

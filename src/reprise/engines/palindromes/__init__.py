@@ -6,4 +6,4 @@ from reprise.engines.palindromes.reference import ReferenceEngine
 from reprise.models.elman import Elman
 from reprise.models.lstm import LSTM
 
-choose = Choice(ReferenceEngine, FusedEngine, knows=(Elman, LSTM))
+choose = Choice(ReferenceEngine, FusedEngine, model_classes=(Elman, LSTM))

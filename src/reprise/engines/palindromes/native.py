@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from reprise.engines import build
-from reprise.engines.palindromes.reference import through_softmax
+from reprise.engines.palindromes.reference import backpropagate_softmax
 from reprise.models.lstm import LSTM
 
-Parameters = build.structure("p W_x W_h b")
+Parameters = build.make_structure("p W_x W_h b")
 FUNCTIONS = {"sequence": "piii", "sequence_free": "-p", "sequence_forward": "-pppiip", "sequence_backward": "-pppiip"}
 
 
@@ -23,7 +23,7 @@ class FusedEngine:
     name = "fused"
 
     def __init__(self, model: nn.Module) -> None:
-        self.library = build.functions("palindromes", **FUNCTIONS)
+        self.library = build.load_functions("palindromes", **FUNCTIONS)
         if isinstance(model, LSTM):
             gates, self.recurrent = 4, (model.W_x, model.W_h, model.b)
             self.output = model.W_out, model.b_out
@@ -35,7 +35,7 @@ class FusedEngine:
         weakref.finalize(self, self.library.sequence_free, self.sequence)
 
     @torch.no_grad()
-    def loss_and_gradients(self, x: Tensor, y: Tensor) -> tuple[float, int]:
+    def compute_gradients(self, x: Tensor, y: Tensor) -> tuple[float, int]:
         """See `ReferenceEngine`; ValueError for symbols that the model does not have."""
         if x.dtype != torch.int64 or not 0 <= x.min() <= x.max() < self.symbols:
             raise ValueError(f"symbols must be int64 in 0 .. {self.symbols - 1}")
@@ -48,7 +48,7 @@ class FusedEngine:
         W.grad = b.grad = None
         with torch.enable_grad():
             h.requires_grad_()
-            result = through_softmax(h @ W.t() + b, y)
+            result = backpropagate_softmax(h @ W.t() + b, y)
         self.library.sequence_backward(self.sequence, gradients, x, T, B, h.grad.contiguous())
         for parameter, gradient in zip(self.recurrent, gradients.values.values(), strict=True):
             parameter.grad = gradient

@@ -9,17 +9,17 @@ from reprise.engines.readable import Readable
 class ReferenceEngine(Readable):
     """Elman or LSTM."""
 
-    def loss_and_gradients(self, x: Tensor, y: Tensor) -> tuple[float, int]:
-        """Symbols x (T, B) int64 and classes y (B,) int64 -> mean cross-entropy in nats, and how many are right.
+    def compute_gradients(self, x: Tensor, y: Tensor) -> tuple[float, int]:
+        """Return the mean cross-entropy in nats of symbols x (T, B) and classes y (B,), int64, and how many are right.
 
         Sets `.grad` of every parameter to new tensors, whatever it was before.
         """
         self.model.zero_grad(set_to_none=True)
-        return through_softmax(self.model(x), y)
+        return backpropagate_softmax(self.model(x), y)
 
 
-def through_softmax(logits: Tensor, y: Tensor) -> tuple[float, int]:
-    """Logits (B, k) and classes y (B,): mean cross-entropy in nats and how many are right; runs autograd backwards."""
+def backpropagate_softmax(logits: Tensor, y: Tensor) -> tuple[float, int]:
+    """Return the mean cross-entropy of logits (B, k) for classes y (B,), and how many are right; run autograd."""
     loss = functional.cross_entropy(logits, y)
     loss.backward()
     return loss.item(), int((logits.argmax(1) == y).sum())

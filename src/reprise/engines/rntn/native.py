@@ -18,8 +18,8 @@ from reprise.models.mrnn import MRNN
 PADDING_BIAS = -1e30
 """b_o of the words that fill up the last tile: their probability is nothing."""
 
-Model = build.structure("i V H M", "f h_0", "p matrix_of bias_of W_h U_h b_h W_o v U_l U_r")
-Data = build.structure("p inputs targets offsets reset", "l count first_token")
+Model = build.make_structure("i V H M", "f h_0", "p matrix_of bias_of W_h U_h b_h W_o v U_l U_r")
+Data = build.make_structure("p inputs targets offsets reset", "l count first_token")
 FUNCTIONS = {"train": "dpppfiuuff", "evaluate": "dppp", "lanes": "i", "tile": "i", "max_length": "i"}
 
 
@@ -29,7 +29,7 @@ class FusedEngine:
     name = "fused"
 
     def __init__(self, model: nn.Module) -> None:
-        self.library = build.functions("rntn", **FUNCTIONS)
+        self.library = build.load_functions("rntn", **FUNCTIONS)
         assert self.library.max_length() == MAX_LENGTH
         self.lanes, self.tile = self.library.lanes(), self.library.tile()
         self.V, self.H = model.vocabulary, model.hidden
@@ -38,10 +38,10 @@ class FusedEngine:
         numbers = [torch.zeros_like(words)] * 2 if M else [model.matrix_index(words), model.bias_index(words)]
         matrix_of, bias_of = (number.to(torch.int32).numpy() for number in numbers)
         self.shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
-        layouts = {name: self._layout(name, shape) for name, shape in self.shapes.items() if name != "b_o"}
-        arrays = dict(zip(layouts, build.in_huge_pages(list(layouts.values())), strict=True))
+        layouts = {name: self._compute_layout(name, shape) for name, shape in self.shapes.items() if name != "b_o"}
+        arrays = dict(zip(layouts, build.allocate_in_huge_pages(list(layouts.values())), strict=True))
         self.tiles = arrays["W_o"]
-        self.padded = {name: self._readable(name, array) for name, array in arrays.items() if name != "W_o"}
+        self.padded = {name: self._view_readable(name, array) for name, array in arrays.items() if name != "W_o"}
         sizes = {"V": self.V, "H": self.H, "M": M, "h_0": model.h_0}
         self.model = Model(**sizes, matrix_of=matrix_of, bias_of=bias_of, **arrays)
         self._hidden = np.full(self.H, model.h_0, dtype=np.float32)
@@ -67,18 +67,25 @@ class FusedEngine:
         error_bound: float = 0.0,
     ) -> float:
         """Make one SGD step a subsequence; see `ReferenceEngine.train`."""
-        kept = float(np.float32(1.0 / (1.0 - dropout)))
-        how = learning_rate, int(reduction == "mean"), key, dropout_threshold(dropout), kept, error_bound or math.inf
-        return self.library.train(self.model, self._data(data), self._hidden, *how)
+        scale = float(np.float32(1.0 / (1.0 - dropout)))
+        settings = (
+            learning_rate,
+            int(reduction == "mean"),
+            key,
+            dropout_threshold(dropout),
+            scale,
+            error_bound or math.inf,
+        )
+        return self.library.train(self.model, self._make_data(data), self._hidden, *settings)
 
     def evaluate(self, data: Subsequences) -> float:
-        return self.library.evaluate(self.model, self._data(data), self._hidden)
+        return self.library.evaluate(self.model, self._make_data(data), self._hidden)
 
     def export(self) -> dict[str, Tensor]:
         """Return the state_dict of the readable model, as copies."""
         words = self.tiles.mT.reshape(-1, self.H + 1)[: self.V]  # W_o and b_o side by side
-        seen = self.padded | {"W_o": words[:, :-1], "b_o": words[:, -1]}
-        return {name: seen[name].clone(memory_format=torch.contiguous_format) for name in self.shapes}
+        views = self.padded | {"W_o": words[:, :-1], "b_o": words[:, -1]}
+        return {name: views[name].clone(memory_format=torch.contiguous_format) for name in self.shapes}
 
     def load(self, state: dict[str, Tensor]) -> None:
         """Take the values of a readable model's state_dict."""
@@ -89,19 +96,19 @@ class FusedEngine:
         for name, view in self.padded.items():
             view.copy_(state[name])
 
-    def _layout(self, name: str, shape: torch.Size) -> tuple[int, ...]:
+    def _compute_layout(self, name: str, shape: torch.Size) -> tuple[int, ...]:
         """Return the engine's shape of a parameter."""
         if name == "W_o":
             return -(-self.V // self.tile), self.H + 1, self.tile
         *outer, last = (*shape[:-2], shape[-1], shape[-2]) if name.startswith("U") else shape
         return *outer, -(-last // self.lanes) * self.lanes
 
-    def _readable(self, name: str, array: Tensor) -> Tensor:
+    def _view_readable(self, name: str, array: Tensor) -> Tensor:
         """Return the engine's array of a parameter as a view in the readable model's shape."""
         shape = self.shapes[name]
         return array[..., : shape[-2]].mT if name.startswith("U") else array[..., : shape[-1]]
 
-    def _data(self, data: Subsequences) -> Data:
+    def _make_data(self, data: Subsequences) -> Data:
         for tokens in (data.inputs, data.targets):
             if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self.V:
                 raise ValueError(f"token ids must be in 0 .. {self.V - 1}")

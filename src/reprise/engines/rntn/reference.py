@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.counters import dropout_mask_torch
-from reprise.engines.readable import Hear, ReadableEngine
+from reprise.engines.readable import LossReceiver, ReadableEngine
 from reprise.engines.rntn.subsequences import Subsequences
 
 
@@ -42,7 +42,7 @@ class ReferenceEngine(ReadableEngine):
         """
         total = 0.0
         for i in range(len(data)):
-            loss = self._loss(data, i, dropout, key, error_bound)  # sum over the words
+            loss = self._compute_loss(data, i, dropout, key, error_bound)  # sum over the words
             total += loss.item()
             if reduction == "mean":
                 loss = loss / int(data.offsets[i + 1] - data.offsets[i])
@@ -50,12 +50,18 @@ class ReferenceEngine(ReadableEngine):
         return total
 
     @torch.no_grad()
-    def evaluate(self, data: Subsequences, hear: Hear | None = None) -> float:
-        """Return the summed loss in nats, without dropout and without steps; `hear` takes that of every word."""
-        return sum(self._loss(data, i, 0.0, 0, hear=hear).item() for i in range(len(data)))
+    def evaluate(self, data: Subsequences, receive_losses: LossReceiver | None = None) -> float:
+        """Return the summed loss in nats, without dropout or steps; `receive_losses` takes every word's."""
+        return sum(self._compute_loss(data, i, 0.0, 0, receive_losses=receive_losses).item() for i in range(len(data)))
 
-    def _loss(
-        self, data: Subsequences, i: int, dropout: float, key: int, bound: float = 0.0, hear: Hear | None = None
+    def _compute_loss(
+        self,
+        data: Subsequences,
+        i: int,
+        dropout: float,
+        key: int,
+        bound: float = 0.0,
+        receive_losses: LossReceiver | None = None,
     ) -> Tensor:
         begin, end = int(data.offsets[i]), int(data.offsets[i + 1])
         h = self.model.initial_state() if data.reset[i] else self.hidden.to(self.model.W_h)
@@ -67,19 +73,19 @@ class ReferenceEngine(ReadableEngine):
         if bound:
             states = []
             for word in x[:, None]:
-                (h,) = self.model.states(word, _bounded(h, bound))
+                (h,) = self.model.states(word, _bound_gradient(h, bound))
                 states.append(h)
-            logits = self.model.logits([_bounded(state, bound) for state in states], mask)
+            logits = self.model.logits([_bound_gradient(state, bound) for state in states], mask)
         else:
             logits, h = self.model(x, h, mask)
         self.hidden = h.detach()
-        if hear:
-            hear(x.cpu(), y.cpu(), functional.cross_entropy(logits, y, reduction="none").cpu())
+        if receive_losses:
+            receive_losses(x.cpu(), y.cpu(), functional.cross_entropy(logits, y, reduction="none").cpu())
         return functional.cross_entropy(logits, y, reduction="sum")
 
 
-def _bounded(h: Tensor, bound: float) -> Tensor:
-    """Return the same state, whose derivative is cut off at plus and minus `bound`."""
+def _bound_gradient(h: Tensor, bound: float) -> Tensor:
+    """Return a copy of a state, whose derivative is cut off at plus and minus `bound`."""
     copy = h.clone()
     if copy.requires_grad:
         copy.register_hook(lambda gradient: gradient.clamp(-bound, bound))

@@ -37,7 +37,7 @@ class Subsequences:
         return len(self.targets)
 
     def slice(self, first: int, last: int) -> Subsequences:
-        """Subsequences first .. last-1; the arrays are views."""
+        """Return subsequences first .. last-1; the arrays are views."""
         begin, end = int(self.offsets[first]), int(self.offsets[last])
         return Subsequences(
             self.inputs[begin:end],
@@ -48,8 +48,8 @@ class Subsequences:
         )
 
 
-def cut(split: Split, start: int | None, length: int = 20, carry: bool = False) -> Subsequences:
-    """Cuts the sentences of a corpus split into subsequences of at most `length` words.
+def cut_subsequences(split: Split, start: int | None, length: int = 20, carry: bool = False) -> Subsequences:
+    """Cut the sentences of a corpus split into subsequences of at most `length` words.
 
     `start`, the id of </s>, is the input before the first word of a sentence; </s> ends each sentence in
     `split.tokens`, so it is predicted and counted. `carry` is for running text: sentence ends are ignored and the state

@@ -10,7 +10,7 @@ from torch import nn
 
 from reprise.engines.optimisers import FIRST_MEAN_SQUARES
 from reprise.engines.stack.loglinear import LogLinearMember
-from reprise.engines.stack.member import NAME, Member, Request, result_of
+from reprise.engines.stack.member import NAME, Member, Request, compute_result
 from reprise.engines.stack.optimisers import SGD, Adam, Clip, RMSProp
 from reprise.engines.stack.sentences import LineMember, SentenceMember, TranslationMember
 from reprise.engines.stack.stack import OutOfMemory, Stack
@@ -18,10 +18,10 @@ from reprise.engines.stack.symbols import BookMember, PalindromeMember, RecallMe
 from reprise.engines.stack.words import GatedMember, SubsequenceMember, WindowMember
 from reprise.errors import UserError
 
-__all__ = ["NAME", "Member", "OutOfMemory", "Request", "Stack", "join", "result_of"]
+__all__ = ["NAME", "Member", "OutOfMemory", "Request", "Stack", "compute_result", "join_stack"]
 
 
-def join(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, Any]) -> Member:
+def join_stack(stack: Stack, protocol: str, model: nn.Module, options: Mapping[str, Any]) -> Member:
     """Make a replica's engine in a stack; `model` has its first weights, `options` are those of `protocol`."""
     clip_norm = options.get("clip_norm", 0.0)
     clip = Clip(clip_norm) if clip_norm else None

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.loglinear.classes import Classes
-from reprise.engines.loglinear.reference import WordsInWindows
-from reprise.engines.stack.member import Member, distinct
+from reprise.engines.loglinear.reference import LanguageModelWindows
+from reprise.engines.stack.member import Member, find_distinct
 from reprise.engines.stack.optimisers import RMSProp
 from reprise.engines.stack.programs import Tensors
 from reprise.models.loglinear import LogLinearRNN
 
 
-class ByClasses(nn.Module):
-    """`LogLinearRNN` with the same parameters; what it knows of types is in plain buffers."""
+class ClassLogLinearRNN(nn.Module):
+    """`LogLinearRNN` with the same parameters; what it knows of types is in dense buffers."""
 
     of_layer, initial_state = LogLinearRNN.of_layer, LogLinearRNN.initial_state
     states, adaptors = LogLinearRNN.states, LogLinearRNN.adaptors
@@ -36,7 +36,7 @@ class ByClasses(nn.Module):
             return
         classes = Classes.of(model.features, like)
         self.M, self.identities = classes.M, classes.identities
-        log_mass = classes.log_mass(model.log_b)
+        log_mass = classes.compute_log_mass(model.log_b)
         self.register_buffer("of_type", classes.of_type)
         self.register_buffer("tags", classes.tags)
         self.register_buffer("log_mass", log_mass.to(like.dtype))
@@ -61,33 +61,34 @@ class ByClasses(nn.Module):
         return log_p.gather(1, self.of_type[y][:, None])[:, 0] + self.log_share[y]
 
 
-class LogLinearMember(WordsInWindows, Member):
+class LogLinearMember(LanguageModelWindows, Member):
     """Windows of words; `rho` and the epsilons are those which the member was made with."""
 
     def __init__(self, stack: Any, model: LogLinearRNN, optimiser: RMSProp) -> None:
-        made = ByClasses(model)
-        super().__init__(stack, made, optimiser)
-        self.constants = {f"model.{name}": value.to(stack.device) for name, value in made.named_buffers()}
-        self.of_type = made.of_type.numpy() if made.reads_features else None
-        self.identities = made.identities if made.reads_features else 0
-        self.sources, self.features = len(made.tags if made.reads_features else made.E), len(made.E)
-        self.rows = {"E": "rows"} if self.identities or not made.reads_features else {}
+        class_model = ClassLogLinearRNN(model)
+        super().__init__(stack, class_model, optimiser)
+        self.constants = {f"model.{name}": value.to(stack.device) for name, value in class_model.named_buffers()}
+        self.of_type = class_model.of_type.numpy() if class_model.reads_features else None
+        self.identities = class_model.identities if class_model.reads_features else 0
+        self.row_count = len(class_model.tags if class_model.reads_features else class_model.E)
+        self.feature_count = len(class_model.E)
+        self.rows = {"E": "rows"} if self.identities or not class_model.reads_features else {}
         self.zeros = model.initial_state
 
-    def lists(self, x: Tensor) -> Tensors:
+    def make_word_inputs(self, x: Tensor) -> Tensors:
         """Return words x (T, B) as places among the distinct types, or classes, and the rows of E that these read."""
         if self.of_type is None:
-            return dict(zip(("rows", "x"), distinct(x.numpy(), self.sources), strict=True))
-        classes, places = distinct(self.of_type[x.numpy()], self.sources)
-        lists = {"x": places, "classes": classes.clamp(min=0)}
-        if self.identities:  # those of the classes, each its own or that of all others, and those of all tags
-            own = classes.clamp(max=self.identities - 1).numpy()
-            rows, identity = distinct(own[own >= 0], self.features, len(own))
-            lists["identity"] = functional.pad(identity, (0, len(own) - len(identity)))
-            lists["rows"] = torch.cat([rows, torch.arange(self.identities, self.features)])
-        return lists
+            return dict(zip(("rows", "x"), find_distinct(x.numpy(), self.row_count), strict=True))
+        classes, places = find_distinct(self.of_type[x.numpy()], self.row_count)
+        inputs = {"x": places, "classes": classes.clamp(min=0)}
+        if self.identities:  # rows of the classes' identities (classes from M on share one), then those of all tags
+            identities = classes.clamp(max=self.identities - 1).numpy()
+            rows, identity = find_distinct(identities[identities >= 0], self.feature_count, len(identities))
+            inputs["identity"] = functional.pad(identity, (0, len(identities) - len(identity)))
+            inputs["rows"] = torch.cat([rows, torch.arange(self.identities, self.feature_count)])
+        return inputs
 
-    def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
+    def expand_rows(self, parameters: Tensors, batch: Tensors) -> Tensors:
         """See `Member`: psi E of the batch's classes, each the sum of its features' rows."""
         if self.of_type is None:
             return parameters
@@ -95,6 +96,6 @@ class LogLinearMember(WordsInWindows, Member):
         e = tags @ E[len(E) - tags.shape[-1] :]
         return parameters | {"E": e + E[batch["identity"]] if self.identities else e}
 
-    def log_p_of(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
-        """See `WordsInWindows`; by classes, not by types."""
+    def compute_log_p(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
+        """See `LanguageModelWindows`; by classes, not by types."""
         return model.log_p(a, y)

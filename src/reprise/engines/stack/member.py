@@ -31,8 +31,8 @@ class Request:
     Attributes:
         member: Whose batch it is.
         mode: "train" for an update, "read" for none.
-        batch: What the member's `answer` takes.
-        finish: Makes the result of the answer.
+        batch: What the member's `compute_batches` takes.
+        finish: Makes the result from the outputs.
     """
 
     member: Member
@@ -41,9 +41,9 @@ class Request:
     finish: Callable[[Any], Any]
 
 
-def result_of(value: Any) -> Any:
-    """Return the result of an engine's call; a member's request is computed at once, without those of others."""
-    return value.member.stack.answer([value])[0] if isinstance(value, Request) else value
+def compute_result(value: Any) -> Any:
+    """Return the result of an engine's call; compute it by itself where the call returned a member's request."""
+    return value.member.stack.compute_requests([value])[0] if isinstance(value, Request) else value
 
 
 class Member(ABC):
@@ -54,23 +54,23 @@ class Member(ABC):
     Attributes:
         rows: Parameters that are tables of which a batch reads a few rows, each with the name of the input that lists
             these rows. Others are not differentiated. No row is listed twice; padding in a list is -1.
-        own: The parameters. Before the first step, and after the member has left the stack, they are its own tensors,
+        parameters: Before the first step, and after the member has left the stack, they are tensors of its own,
             meanwhile views of the stack's.
-        kept: What the optimiser carries from step to step, stored like `own`.
+        optimiser_state: What the optimiser carries from step to step, stored like the parameters.
     """
 
     name = NAME
     rows: Mapping[str, str] = {}
-    fill: ClassVar[Mapping[str, int]] = {}  # what a member's input is filled up with, where its batch is smaller
-    multiple = 1  # inputs with two axes or more grow to a multiple of it along the first
+    fill_values: ClassVar[Mapping[str, int]] = {}  # by an input's name, what pads a batch that is smaller; else 0
+    size_multiple = 1  # inputs with two axes or more are padded to a multiple of it along the first
 
     def __init__(
         self, stack: Stack, model: nn.Module, optimiser: Optimiser, clip: Clip | None = None, **options: Any
     ) -> None:
         self.stack, self.optimiser, self.clip, self.options = stack, optimiser, clip, options
-        self.own: Tensors = {name: p.detach().clone() for name, p in model.named_parameters()}
-        self.kept: dict[str, Any] | None = None
-        self.readable = Loss(copy.deepcopy(model), self).to("meta")
+        self.parameters: Tensors = {name: p.detach().clone() for name, p in model.named_parameters()}
+        self.optimiser_state: dict[str, Any] | None = None
+        self.readable = LossModule(copy.deepcopy(model), self).to("meta")
         self.constants: Tensors = {}  # buffers of the readable model that it reads
         stack.members.append(self)
 
@@ -78,60 +78,62 @@ class Member(ABC):
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """Compute the loss that a step descends, and other outputs, by a model with the member's parameters."""
 
-    def loss(self, parameters: Tensors, batch: Tensors) -> tuple[Tensor, Tensors]:
-        """Compute the loss and the other outputs by parameters, which `expanded` prepares."""
-        values = {f"model.{name}": p for name, p in self.expanded(parameters, batch).items()}
+    def compute_loss(self, parameters: Tensors, batch: Tensors) -> tuple[Tensor, Tensors]:
+        """Compute the loss and the other outputs by parameters, which `expand_rows` prepares."""
+        values = {f"model.{name}": p for name, p in self.expand_rows(parameters, batch).items()}
         return functional_call(self.readable, values | self.constants, (batch,))
 
-    def expanded(self, parameters: Tensors, batch: Tensors) -> Tensors:
-        """Return the parameters as the model reads them, made of the rows that were gathered."""
+    def expand_rows(self, parameters: Tensors, batch: Tensors) -> Tensors:
+        """Turn the gathered rows into the parameters that the model reads."""
         return parameters
 
-    def signature(self, batch: Mapping[str, Any]) -> Hashable:
+    def make_signature(self, batch: Mapping[str, Any]) -> Hashable:
         """Return a key, equal for batches that can be computed together: by default those of the same sizes."""
         return tuple((name, tuple(value.shape)) for name, value in sorted(batch.items()) if isinstance(value, Tensor))
 
     def collate(self, batches: Sequence[Tensors]) -> Tensors:
         """Stack the members' inputs, (R, ...), each filled up to the largest."""
-        return {name: self._pad_together(name, [batch[name] for batch in batches]) for name in batches[0]}
+        return {name: self._pad_and_stack(name, [batch[name] for batch in batches]) for name in batches[0]}
 
-    def _pad_together(self, name: str, values: Sequence[Tensor]) -> Tensor:
+    def _pad_and_stack(self, name: str, values: Sequence[Tensor]) -> Tensor:
         shape = np.max([tuple(value.shape) for value in values], axis=0, initial=0).astype(int).tolist()
         if len(shape) > 1:
-            shape[0] = -(-shape[0] // self.multiple) * self.multiple
+            shape[0] = -(-shape[0] // self.size_multiple) * self.size_multiple
         if len({value.device for value in values}) > 1:  # a state of zeros that the member made beside one of the stack
             values = [value.cpu() for value in values]
         if all(list(value.shape) == shape for value in values):
             return torch.stack(list(values))
-        padded = values[0].new_full((len(values), *shape), self.fill.get(name, 0))
+        padded = values[0].new_full((len(values), *shape), self.fill_values.get(name, 0))
         for slot, value in zip(padded, values, strict=True):
             slot[tuple(slice(n) for n in value.shape)] = value
         return padded
 
-    def answer(self, mode: str, batches: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+    def compute_batches(self, mode: str, batches: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
         """Compute the batch of each slot; return states on the stack's device and all else on the CPU."""
         rates = {slot: batch.get("rate", 0.0) for slot, batch in batches.items()}
         tensors = {slot: {n: v for n, v in batch.items() if isinstance(v, Tensor)} for slot, batch in batches.items()}
-        some = next(iter(tensors.values()))
-        inputs = self.collate([tensors.get(slot, some) for slot in range(len(self.stack.members))])
+        example = next(iter(tensors.values()))  # in place of the batch of a slot that has none
+        inputs = self.collate([tensors.get(slot, example) for slot in range(len(self.stack.members))])
         inputs = {name: value.to(self.stack.device, non_blocking=True) for name, value in inputs.items()}
-        outputs = self.stack.run(mode, inputs, rates)
+        outputs = self.stack.run_step(mode, inputs, rates)
         outputs = {name: value if name.startswith(_STATES) else value.cpu() for name, value in outputs.items()}
         return {slot: {name: value[slot] for name, value in outputs.items()} for slot in batches}
 
     def update(self, *batch: Any) -> Request:
         """Request an update on a batch, of which the learning rate comes last, and its summary before the update."""
         *tensors, rate = batch
-        return self.perform("train", self._summary_of(tensors), **self.inputs(*tensors), rate=rate)
+        return self.process_batch(
+            "train", self._make_summary_function(tensors), **self.make_inputs(*tensors), rate=rate
+        )
 
     def read(self, *batch: Any) -> Request:
         """Request the summary of a batch without an update, and without a rate."""
-        return self.perform("read", self._summary_of(batch), **self.inputs(*batch))
+        return self.process_batch("read", self._make_summary_function(batch), **self.make_inputs(*batch))
 
-    def _summary_of(self, batch: Sequence[Any]) -> Callable[[Tensors], Any]:
+    def _make_summary_function(self, batch: Sequence[Any]) -> Callable[[Tensors], Any]:
         return lambda outputs: self.summarize(outputs, *batch)
 
-    def inputs(self, x: Tensor, y: Tensor) -> Tensors:
+    def make_inputs(self, x: Tensor, y: Tensor) -> Tensors:
         """Turn a batch of the protocol into tensors."""
         return {"x": x, "y": y}
 
@@ -139,32 +141,33 @@ class Member(ABC):
         """Return what the protocol reads of the outputs of `compute` on a batch: by default the loss in nats."""
         return float(outputs["nats"])
 
-    def perform(self, mode: str, finish: Callable[[Any], Any], **batch: Any) -> Request:
-        """Return the request to compute a batch, "train" or "read"; `finish` takes what `answer` makes of it."""
+    def process_batch(self, mode: str, finish: Callable[[Any], Any], **batch: Any) -> Request:
+        """Make the request to compute a batch, "train" or "read"; `finish` takes its outputs."""
         return Request(self, mode, batch, finish)
 
     def export(self) -> Tensors:
         """Return the state_dict of the readable model, as copies on the CPU."""
-        return {name: value.cpu().clone() for name, value in self.own.items()}
+        return {name: value.cpu().clone() for name, value in self.parameters.items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Take the values of a state_dict of the readable model."""
         for name, value in state.items():
-            self.own[name].copy_(value)
+            self.parameters[name].copy_(value)
 
     def state_dict(self) -> dict[str, Any] | None:
         """Return what the optimiser carries from step to step, as copies; None before the first step."""
-        if self.kept is None:
+        if self.optimiser_state is None:
             return None
-        kept = {name: [value.cpu().clone() for value in values] for name, values in self.kept["kept"].items()}
-        return {"step": int(self.kept["step"]), "kept": kept}
+        state = self.optimiser_state
+        copies = {name: [value.cpu().clone() for value in values] for name, values in state["kept"].items()}
+        return {"step": int(state["step"]), "kept": copies}
 
     def load_state_dict(self, state: dict[str, Any] | None) -> None:
         """Take what `state_dict` returned, before the first step."""
-        self.kept = state
+        self.optimiser_state = state
 
 
-class Loss(nn.Module):
+class LossModule(nn.Module):
     """A readable model and what a member computes with it, as one module that `functional_call` can call."""
 
     def __init__(self, model: nn.Module, member: Member) -> None:
@@ -175,19 +178,19 @@ class Loss(nn.Module):
         return self._member.compute(self.model, batch)
 
 
-def distinct(words: np.ndarray, limit: int, room: int = 0) -> tuple[Tensor, Tensor]:
+def find_distinct(words: np.ndarray, limit: int, min_size: int = 0) -> tuple[Tensor, Tensor]:
     """Find the distinct numbers in words.
 
     Args:
         words: Any shape.
         limit: All numbers are below it.
-        room: The list has room for so many at least.
+        min_size: The list has at least so many places.
 
     Returns:
-        The numbers, filled up with -1 to as many as `words` or `room` could hold, at most `limit`; and the place of
-        each word's number in the list, in the shape of `words`.
+        The numbers, filled up with -1 to as many as `words` could hold, or `min_size`, at most `limit`; and the place
+        of each word's number in the list, in the shape of `words`.
     """
     numbers, places = np.unique(words, return_inverse=True)
-    rows = np.full(min(max(words.size, room), limit), -1, np.int64)
+    rows = np.full(min(max(words.size, min_size), limit), -1, np.int64)
     rows[: len(numbers)] = numbers
     return torch.from_numpy(rows), torch.from_numpy(places.reshape(words.shape).astype(np.int64))

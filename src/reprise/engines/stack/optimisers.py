@@ -16,10 +16,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-Kept = tuple[Tensor, ...]
+State = tuple[Tensor, ...]
 
 
-def along(values: Tensor, like: Tensor) -> Tensor:
+def match_axes(values: Tensor, like: Tensor) -> Tensor:
     """Give a number a member (R,) the dtype and the axes of `like` (R, ...)."""
     return values.to(like.dtype).view(-1, *[1] * (like.dim() - 1))
 
@@ -30,11 +30,11 @@ class SGD:
 
     by_rows: ClassVar[bool] = True
 
-    def start(self, p: Tensor, table: bool = False) -> Kept:
+    def make_state(self, p: Tensor, is_table: bool = False) -> State:
         return ()
 
-    def update(self, p: Tensor, g: Tensor, kept: Kept, rate: Tensor, step: Tensor) -> tuple[Tensor, Kept]:
-        return torch.addcmul(p, along(rate, p), g, value=-1), ()
+    def update(self, p: Tensor, g: Tensor, state: State, rate: Tensor, step: Tensor) -> tuple[Tensor, State]:
+        return torch.addcmul(p, match_axes(rate, p), g, value=-1), ()
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Adam:
     epsilon: float = 1e-8
     by_rows: ClassVar[bool] = False
 
-    def start(self, p: Tensor, table: bool = False) -> Kept:
+    def make_state(self, p: Tensor, is_table: bool = False) -> State:
         return torch.zeros_like(p), torch.zeros_like(p)
 
-    def update(self, p: Tensor, g: Tensor, kept: Kept, rate: Tensor, step: Tensor) -> tuple[Tensor, Kept]:
-        size, root = along(rate / (1 - self.beta_1**step), p), along((1 - self.beta_2**step).sqrt(), p)
-        m = torch.lerp(kept[0], g, 1 - self.beta_1)
-        v = (self.beta_2 * kept[1]).addcmul_(g, g, value=1 - self.beta_2)
+    def update(self, p: Tensor, g: Tensor, state: State, rate: Tensor, step: Tensor) -> tuple[Tensor, State]:
+        size, root = match_axes(rate / (1 - self.beta_1**step), p), match_axes((1 - self.beta_2**step).sqrt(), p)
+        m = torch.lerp(state[0], g, 1 - self.beta_1)
+        v = (self.beta_2 * state[1]).addcmul_(g, g, value=1 - self.beta_2)
         denominator = v.sqrt().div_(root).add_(self.epsilon)
         return torch.addcmul(p, size, m / denominator, value=-1), (m, v)
 
@@ -70,20 +70,20 @@ class RMSProp:
     first: float = 0.0
     by_rows: ClassVar[bool] = True
 
-    def start(self, p: Tensor, table: bool = False) -> Kept:
-        """s, and of a table the step in which each row was last updated, (R, rows) float64."""
+    def make_state(self, p: Tensor, is_table: bool = False) -> State:
+        """Make s, and for a table the step in which each row was last updated, (R, rows) float64."""
         s = torch.full_like(p, self.first)
-        return (s, p.new_zeros(p.shape[:2], dtype=torch.float64)) if table else (s,)
+        return (s, p.new_zeros(p.shape[:2], dtype=torch.float64)) if is_table else (s,)
 
-    def update(self, p: Tensor, g: Tensor, kept: Kept, rate: Tensor, step: Tensor) -> tuple[Tensor, Kept]:
-        s, *seen = kept
-        if seen:
-            missed = step[:, None] - 1 - seen[0]
+    def update(self, p: Tensor, g: Tensor, state: State, rate: Tensor, step: Tensor) -> tuple[Tensor, State]:
+        s, *last_step = state
+        if last_step:
+            missed = step[:, None] - 1 - last_step[0]
             s = s * (self.rho**missed).to(s.dtype).view(*missed.shape, *[1] * (s.dim() - 2))
-            seen = [step[:, None].expand_as(missed)]
+            last_step = [step[:, None].expand_as(missed)]
         s = (self.rho * s).addcmul_(g, g, value=1 - self.rho)
         root = (s + self.inside).sqrt_().add_(self.epsilon)
-        return torch.addcmul(p, along(rate, p), g / root, value=-1), (s, *seen)
+        return torch.addcmul(p, match_axes(rate, p), g / root, value=-1), (s, *last_step)
 
 
 Optimiser = SGD | Adam | RMSProp
@@ -99,7 +99,7 @@ class Clip:
     norm: float
     epsilon: float = 0.0
 
-    def factors(self, gradients: Sequence[Tensor]) -> Tensor:
+    def compute_factors(self, gradients: Sequence[Tensor]) -> Tensor:
         """Compute each member's factor (R,), float64, of its gradients (R, ...); see `reprise.engines.clipping`."""
         norms = [torch.linalg.vector_norm(g.flatten(1), dim=1, dtype=torch.float64) for g in gradients]
         norm = torch.linalg.vector_norm(torch.stack(norms), dim=0) + self.epsilon

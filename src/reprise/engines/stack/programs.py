@@ -21,36 +21,36 @@ _CAPTURING = threading.Lock()
 
 
 class Programs:
-    """Calls functions of dictionaries of tensors on `device`; `say` takes a line for the log.
+    """Calls functions of dictionaries of tensors on `device`; `log` takes a line for the log.
 
     On a CPU a call is a plain call. On a GPU the first call of a shape is plain as well, which also warms the libraries
     up; the second captures the function, and from then on its graph is replayed. A function may write in place to
     tensors of its own and keeps nothing else from call to call. Once a capture fails all calls are plain.
     """
 
-    def __init__(self, device: torch.device, say: Callable[[str], None]) -> None:
-        self.device, self.say = device, say
-        self.captures = device.type == "cuda"
-        self.pool = torch.cuda.graph_pool_handle() if self.captures else None
-        self.known: dict[Hashable, tuple[Any, Tensors, Tensors] | None] = {}  # a graph, its inputs and outputs
+    def __init__(self, device: torch.device, log: Callable[[str], None]) -> None:
+        self.device, self.log = device, log
+        self.can_capture = device.type == "cuda"
+        self.pool = torch.cuda.graph_pool_handle() if self.can_capture else None
+        self.graphs: dict[Hashable, tuple[Any, Tensors, Tensors] | None] = {}  # a graph, its inputs and outputs
 
-    def forget(self) -> None:
+    def drop_graphs(self) -> None:
         """Drop all graphs: the tensors that they write to are replaced."""
-        self.known = {}
+        self.graphs = {}
 
     def call(self, name: Hashable, function: Function, inputs: Mapping[str, Tensor]) -> Tensors:
         """Call `function` on the inputs; `name` tells functions apart that take inputs of the same shapes."""
-        if not self.captures:
+        if not self.can_capture:
             return function(dict(inputs))
         key = name, tuple((k, tuple(v.shape), v.dtype) for k, v in sorted(inputs.items()))
-        with nullcontext() if self.known.get(key) else _CAPTURING:
-            if key not in self.known:
-                if len(self.known) < _GRAPHS:
-                    self.known[key] = None  # worth a graph if it comes again
+        with nullcontext() if self.graphs.get(key) else _CAPTURING:
+            if key not in self.graphs:
+                if len(self.graphs) < _GRAPHS:
+                    self.graphs[key] = None  # worth a graph if it comes again
                 return function(dict(inputs))
-            if self.known[key] is None and not self._capture(key, function, inputs):
+            if self.graphs[key] is None and not self._capture(key, function, inputs):
                 return function(dict(inputs))
-        graph, static, outputs = self.known[key]
+        graph, static, outputs = self.graphs[key]
         for name_, value in static.items():
             value.copy_(inputs[name_])
         graph.replay()
@@ -69,9 +69,9 @@ class Programs:
         except RuntimeError as error:
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 raise
-            self.captures = False
-            self.forget()
-            self.say(f"a step could not be captured as a CUDA graph, plain calls from here on: {str(error)[:200]}")
+            self.can_capture = False
+            self.drop_graphs()
+            self.log(f"a step could not be captured as a CUDA graph, plain calls from here on: {str(error)[:200]}")
             return False
-        self.known[key] = graph, static, outputs
+        self.graphs[key] = graph, static, outputs
         return True

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.func import grad_and_value, vmap
 
 from reprise.engines.stack.member import Member, Request
-from reprise.engines.stack.optimisers import along
+from reprise.engines.stack.optimisers import match_axes
 from reprise.engines.stack.programs import Programs, Tensors
 from reprise.errors import is_memory_error
 
@@ -29,25 +29,25 @@ class OutOfMemory(MemoryError):
 class Stack:
     """Trains its members together on `device`. Members join before the first step and may leave after any.
 
-    `say` takes a line for the log.
+    `log` takes a line for the log.
     """
 
-    def __init__(self, device: torch.device, say: Callable[[str], None] | None = None) -> None:
+    def __init__(self, device: torch.device, log: Callable[[str], None] | None = None) -> None:
         self.device = device
-        self.say = say or _LOG.warning
+        self.log = log or _LOG.warning
         self.members: list[Member] = []
         self.parameters: Tensors = {}  # (R, ...); a parameter whose rows are gathered has a spare row at its end
-        self.kept: dict[str, tuple[Tensor, ...]] = {}  # what the optimiser keeps of each
+        self.optimiser_states: dict[str, tuple[Tensor, ...]] = {}  # what the optimiser keeps of each
         self.steps = torch.zeros(0, dtype=torch.float64, device=device)  # (R,) updates that each member has made
         self._constants: dict[str, tuple[Any, Tensor]] = {}
-        self.programs = Programs(device, self.say)
+        self.programs = Programs(device, self.log)
         # Its own, so that stacks of one process compute side by side.
         self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def advance(self, trainings: Sequence[Any]) -> list[str | Exception]:
         """Do one piece of work of each training, `work()`, side by side.
 
-        A piece goes on until it needs a batch computed; the requests of all are answered together.
+        A piece goes on until it needs a batch computed; the requests of all are computed together.
 
         Returns:
             The note that each piece returned, or the exception that it raised.
@@ -56,20 +56,20 @@ class Stack:
             OutOfMemory: The members together need more memory than there is.
         """
         if self.stream is None:
-            return self._advance(trainings)
+            return self._advance_together(trainings)
         outside = torch.cuda.current_stream(self.device)
         self.stream.wait_stream(outside)
         with torch.cuda.stream(self.stream):
-            notes = self._advance(trainings)
+            notes = self._advance_together(trainings)
         outside.wait_stream(self.stream)
         return notes
 
-    def _advance(self, trainings: Sequence[Any]) -> list[str | Exception]:
+    def _advance_together(self, trainings: Sequence[Any]) -> list[str | Exception]:
         notes: list[Any] = [None] * len(trainings)
-        going: list[tuple[int, Any, Any]] = [(i, training.work(), None) for i, training in enumerate(trainings)]
-        while going:
+        pending: list[tuple[int, Any, Any]] = [(i, training.work(), None) for i, training in enumerate(trainings)]
+        while pending:
             pieces, requests = [], []
-            for i, piece, result in going:
+            for i, piece, result in pending:
                 try:
                     requests.append(piece.send(result))
                     pieces.append((i, piece))
@@ -77,35 +77,36 @@ class Stack:
                     notes[i] = end.value
                 except Exception as error:
                     notes[i] = error
-            results = self.answer(requests)
-            going = [(*piece, result) for piece, result in zip(pieces, results, strict=True)]
+            results = self.compute_requests(requests)
+            pending = [(*piece, result) for piece, result in zip(pieces, results, strict=True)]
         return notes
 
-    def keep(self, trainings: Sequence[Any]) -> None:
-        """Let all members go whose training, which has its member as `kernel`, is not among these."""
-        stay = [training.kernel for training in trainings if isinstance(getattr(training, "kernel", None), Member)]
-        if leaving := [member for member in self.members if member not in stay]:
-            self.leave(leaving)
+    def remove_all_but(self, trainings: Sequence[Any]) -> None:
+        """Remove all members but the `kernel` of each of these trainings."""
+        kernels = [getattr(training, "kernel", None) for training in trainings]
+        remaining = [kernel for kernel in kernels if isinstance(kernel, Member)]
+        if finished := [member for member in self.members if member not in remaining]:
+            self.remove_members(finished)
 
-    def leave(self, leaving: Sequence[Member]) -> None:
-        """Take members out, each with its last parameters; the others are moved together and not changed."""
-        for member in leaving:
-            member.own, member.kept = member.export(), member.state_dict()
-        stay = [i for i, member in enumerate(self.members) if member not in leaving]
-        self.members = [self.members[i] for i in stay]
+    def remove_members(self, members: Sequence[Member]) -> None:
+        """Remove members, each with its last parameters; the others are moved together and not changed."""
+        for member in members:
+            member.parameters, member.optimiser_state = member.export(), member.state_dict()
+        remaining = [i for i, member in enumerate(self.members) if member not in members]
+        self.members = [self.members[i] for i in remaining]
         if not self.parameters:
             return
         for member in self.members:  # or it would hold on to what is replaced
-            member.own, member.kept = {}, None
-        at = torch.tensor(stay, dtype=torch.int64, device=self.device)
+            member.parameters, member.optimiser_state = {}, None
+        slots = torch.tensor(remaining, dtype=torch.int64, device=self.device)
         for name in list(self.parameters):
-            self.parameters[name] = self.parameters[name].index_select(0, at)
-            self.kept[name] = tuple(kept.index_select(0, at) for kept in self.kept[name])
-        self.steps = self.steps.index_select(0, at)
-        self.programs.forget()
-        self._share_out()
+            self.parameters[name] = self.parameters[name].index_select(0, slots)
+            self.optimiser_states[name] = tuple(state.index_select(0, slots) for state in self.optimiser_states[name])
+        self.steps = self.steps.index_select(0, slots)
+        self.programs.drop_graphs()
+        self._distribute_parts()
 
-    def run(self, mode: str, inputs: Tensors, rates: Mapping[int, float]) -> Tensors:
+    def run_step(self, mode: str, inputs: Tensors, rates: Mapping[int, float]) -> Tensors:
         """Make one step ("train") on the batches of the slots that have `rates`, or read them.
 
         Args:
@@ -116,22 +117,22 @@ class Stack:
         Returns:
             The outputs besides the loss, (R, ...) each; those of other slots mean nothing.
         """
-        every = range(len(self.members))
+        slots = range(len(self.members))
         if mode == "train":
-            inputs["rate"] = self._constant("rate", tuple(float(rates.get(slot, 0.0)) for slot in every))
+            inputs["rate"] = self._get_constant("rate", tuple(float(rates.get(slot, 0.0)) for slot in slots))
         if len(rates) < len(self.members):
-            inputs["active"] = self._constant("active", tuple(slot in rates for slot in every))
+            inputs["active"] = self._get_constant("active", tuple(slot in rates for slot in slots))
         return self.programs.call(mode, self._train if mode == "train" else self._read, inputs)
 
-    def _constant(self, name: str, values: tuple[float, ...] | tuple[bool, ...]) -> Tensor:
+    def _get_constant(self, name: str, values: tuple[float, ...] | tuple[bool, ...]) -> Tensor:
         """Return the values (R,) on the stack's device, kept from step to step: moving them waits for the GPU."""
-        known = self._constants.get(name)
-        if known is None or known[0] != values:
+        constant = self._constants.get(name)
+        if constant is None or constant[0] != values:
             dtype = torch.bool if isinstance(values[0], bool) else torch.float64
-            self._constants[name] = known = values, torch.tensor(values, dtype=dtype, device=self.device)
-        return known[1]
+            self._constants[name] = constant = values, torch.tensor(values, dtype=dtype, device=self.device)
+        return constant[1]
 
-    def answer(self, requests: Sequence[Request]) -> list[Any]:
+    def compute_requests(self, requests: Sequence[Request]) -> list[Any]:
         """Compute requests, those alike together; return the result of each.
 
         Raises:
@@ -140,75 +141,77 @@ class Stack:
         if not requests:
             return []
         try:
-            self._build()
+            self._join_parameters()
             groups: dict[Hashable, dict[int, Request]] = {}
             for request in requests:
-                kind = request.mode, request.member.signature(request.batch)
+                kind = request.mode, request.member.make_signature(request.batch)
                 groups.setdefault(kind, {})[self.members.index(request.member)] = request
-            answers: dict[int, Any] = {}
+            outputs: dict[int, Any] = {}
             for (mode, _), group in groups.items():
-                answers |= self.members[0].answer(mode, {slot: request.batch for slot, request in group.items()})
+                outputs |= self.members[0].compute_batches(
+                    mode, {slot: request.batch for slot, request in group.items()}
+                )
         except (RuntimeError, MemoryError) as error:
             if is_memory_error(error):
                 raise OutOfMemory(str(error).partition("\n")[0]) from error
             raise
-        return [request.finish(answers[self.members.index(request.member)]) for request in requests]
+        return [request.finish(outputs[self.members.index(request.member)]) for request in requests]
 
     @torch.no_grad()
-    def _build(self) -> None:
-        """Lay the members' parameters side by side, before the first step."""
+    def _join_parameters(self) -> None:
+        """Lay the members' parameters side by side in one tensor each, before the first step."""
         if self.parameters:
             return
         first = self.members[0]
-        for name in first.own:
-            values = [member.own[name].to(self.device) for member in self.members]
+        for name in first.parameters:
+            values = [member.parameters[name].to(self.device) for member in self.members]
             if name in first.rows:
                 values = [torch.cat([value, torch.zeros_like(value[:1])]) for value in values]
             self.parameters[name] = torch.stack(values)
-            self.kept[name] = first.optimiser.start(self.parameters[name], name in first.rows)
+            self.optimiser_states[name] = first.optimiser.make_state(self.parameters[name], name in first.rows)
         self.steps = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
-        before = [member.kept for member in self.members]
-        self._share_out()
-        for member, state in zip(self.members, before, strict=True):
+        states = [member.optimiser_state for member in self.members]
+        self._distribute_parts()
+        for member, state in zip(self.members, states, strict=True):
             if state is not None:
-                member.kept["step"].fill_(state["step"])
+                member.optimiser_state["step"].fill_(state["step"])
                 for name, values in state["kept"].items():
-                    for mine, value in zip(member.kept["kept"][name], values, strict=True):
-                        mine.copy_(value)
+                    for part, value in zip(member.optimiser_state["kept"][name], values, strict=True):
+                        part.copy_(value)
 
-    def _share_out(self) -> None:
+    def _distribute_parts(self) -> None:
         """Give every member its parts of the stack's tensors."""
         for slot, member in enumerate(self.members):
             parts = {name: p[slot] for name, p in self.parameters.items()}
-            member.own = {name: part[:-1] if name in member.rows else part for name, part in parts.items()}
-            kept = {name: [k[slot] for k in kept] for name, kept in self.kept.items()}
-            member.kept = {"step": self.steps[slot], "kept": kept}
+            member.parameters = {name: part[:-1] if name in member.rows else part for name, part in parts.items()}
+            states = {name: [state[slot] for state in stacked] for name, stacked in self.optimiser_states.items()}
+            member.optimiser_state = {"step": self.steps[slot], "kept": states}
 
     def _read(self, inputs: Tensors) -> Tensors:
         batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
         with torch.no_grad():
-            return vmap(self.members[0].loss)(self._gathered(batch), batch)[1]
+            return vmap(self.members[0].compute_loss)(self._gather_parameters(batch), batch)[1]
 
     def _train(self, inputs: Tensors) -> Tensors:
         """Make one update in place of the active slots, by default of all."""
         batch = {name: value for name, value in inputs.items() if name not in _CONTROL}
         active, rate = inputs.get("active"), inputs["rate"]
-        before, first = self._gathered(batch), self.members[0]
-        gradients, (_, outputs) = vmap(grad_and_value(first.loss, has_aux=True))(before, batch)
+        before, first = self._gather_parameters(batch), self.members[0]
+        gradients, (_, outputs) = vmap(grad_and_value(first.compute_loss, has_aux=True))(before, batch)
         with torch.no_grad():
             if first.clip is not None:
-                factors = first.clip.factors(list(gradients.values()))
-                gradients = {name: g * along(factors, g) for name, g in gradients.items()}
+                factors = first.clip.compute_factors(list(gradients.values()))
+                gradients = {name: g * match_axes(factors, g) for name, g in gradients.items()}
             self.steps.add_(1 if active is None else active.to(self.steps.dtype))
             for name, gathered in before.items():
-                p, rows, g = gathered, self._rows(name, batch), gradients[name]
-                mine = self.parameters[name], *self.kept[name]
+                p, rows, g = gathered, self._find_rows(name, batch), gradients[name]
+                tables = self.parameters[name], *self.optimiser_states[name]
                 if rows is not None and not first.optimiser.by_rows:
-                    g = put_rows(torch.zeros_like(mine[0]), rows, g)
-                    p, rows = mine[0], None
-                old = (p, *(k if rows is None else take_rows(k, rows) for k in mine[1:]))
-                new, kept = first.optimiser.update(p, g, old[1:], rate, self.steps)
-                for table, old_part, new_part in zip(mine, old, (new, *kept), strict=True):
+                    g = put_rows(torch.zeros_like(tables[0]), rows, g)
+                    p, rows = tables[0], None
+                old = (p, *(k if rows is None else take_rows(k, rows) for k in tables[1:]))
+                new, new_state = first.optimiser.update(p, g, old[1:], rate, self.steps)
+                for table, old_part, new_part in zip(tables, old, (new, *new_state), strict=True):
                     after = new_part
                     if active is not None:
                         after = torch.where(active.view(-1, *[1] * (after.dim() - 1)), new_part, old_part)
@@ -218,12 +221,12 @@ class Stack:
                         put_rows(table, rows, after)
         return outputs
 
-    def _gathered(self, batch: Tensors) -> Tensors:
+    def _gather_parameters(self, batch: Tensors) -> Tensors:
         """Gather the parameters, of those with rows the ones that the batch lists, (R, N, ...)."""
-        rows = {name: self._rows(name, batch) for name in self.parameters}
+        rows = {name: self._find_rows(name, batch) for name in self.parameters}
         return {n: p if rows[n] is None else take_rows(p, rows[n]) for n, p in self.parameters.items()}
 
-    def _rows(self, name: str, batch: Tensors) -> Tensor | None:
+    def _find_rows(self, name: str, batch: Tensors) -> Tensor | None:
         """Return the rows of a parameter that the batch lists, (R, N), the spare one for -1; None: all of it."""
         if name not in self.members[0].rows:
             return None
@@ -233,15 +236,15 @@ class Stack:
 
 def take_rows(table: Tensor, rows: Tensor) -> Tensor:
     """Take rows (R, N) of each member's part of a table (R, V, ...): (R, N, ...)."""
-    return table.flatten(0, 1).index_select(0, _flat(table, rows)).unflatten(0, rows.shape)
+    return table.flatten(0, 1).index_select(0, _flatten_rows(table, rows)).unflatten(0, rows.shape)
 
 
 def put_rows(table: Tensor, rows: Tensor, values: Tensor) -> Tensor:
     """Write rows of each member's part of a table; only the spare one occurs twice, and it stays as it is."""
-    table.flatten(0, 1).index_copy_(0, _flat(table, rows), values.flatten(0, 1))
+    table.flatten(0, 1).index_copy_(0, _flatten_rows(table, rows), values.flatten(0, 1))
     return table
 
 
-def _flat(table: Tensor, rows: Tensor) -> Tensor:
+def _flatten_rows(table: Tensor, rows: Tensor) -> Tensor:
     R, V = table.shape[:2]
     return (torch.arange(0, R * V, V, device=rows.device)[:, None] + rows).flatten()

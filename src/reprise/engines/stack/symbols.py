@@ -4,10 +4,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.engines.readable import by_name, pairs
+from reprise.engines.readable import name_states, pair_states
 from reprise.engines.stack.member import Member
 from reprise.engines.stack.programs import Tensors
-from reprise.engines.stack.sentences import Ragged
+from reprise.engines.stack.sentences import RaggedMember
 from reprise.models.deep_lstm import State
 
 
@@ -30,20 +30,20 @@ class BookMember(Member):
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`: of symbols x and their next ones y, (T, B), the mean loss, and the last state."""
-        logits, after = model(batch["x"], pairs(batch, model.layers))
+        logits, after = model(batch["x"], pair_states(batch, model.layers))
         loss = functional.cross_entropy(logits.flatten(0, 1), batch["y"].flatten())
-        return loss, {"nats": loss} | by_name(after)
+        return loss, {"nats": loss} | name_states(after)
 
-    def inputs(self, x: Tensor, y: Tensor, state: State) -> Tensors:
+    def make_inputs(self, x: Tensor, y: Tensor, state: State) -> Tensors:
         """See `Member`."""
-        return {"x": x, "y": y} | by_name(state)
+        return {"x": x, "y": y} | name_states(state)
 
     def summarize(self, outputs: Tensors, x: Tensor, y: Tensor, state: State) -> tuple[float, State]:
         """See `Member`: the mean loss in nats, and the last state."""
-        return float(outputs["nats"]), pairs(outputs, len(state))
+        return float(outputs["nats"]), pair_states(outputs, len(state))
 
 
-class RecallMember(Ragged):
+class RecallMember(RaggedMember):
     """The networks of document 003 that recall a name at the end of a text; texts of different lengths go together.
 
     A shorter text is filled up at its end, and its state taken after its own last word.
@@ -56,6 +56,6 @@ class RecallMember(Ragged):
         loss = functional.cross_entropy(logits, batch["y"])
         return loss, {"nats": loss}
 
-    def inputs(self, x: Tensor, y: Tensor) -> Tensors:
+    def make_inputs(self, x: Tensor, y: Tensor) -> Tensors:
         """See `Member`."""
         return {"x": x, "y": y, "length": torch.tensor(len(x))}

@@ -14,10 +14,10 @@ from torch.nn import functional
 
 from reprise import counters
 from reprise.data.text.books import NEIGHBOURS
-from reprise.engines.choice import reference_alone
+from reprise.engines.choice import reference_only
 from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp
 from reprise.errors import UserError
-from reprise.evaluation.sampling import log_probabilities
+from reprise.evaluation.sampling import compute_log_probabilities
 from reprise.models.deep_lstm import State, initialise
 from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Steps, Work
@@ -41,7 +41,7 @@ class CharacterWindows(Steps):
 
     KEPT = ("step", "losses", "measures", "samples", "carried")
 
-    at_once = 16  # about half a second
+    piece_size = 16  # about half a second
 
     def prepare(self) -> None:
         loaded = self.load_corpus()
@@ -55,30 +55,30 @@ class CharacterWindows(Steps):
         self.source = loaded.facts.get("source_nats", {}).get("train")
         self.texts = BookTexts(loaded, self.options, self.seed)
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
-        initialise(self.model, self.generator("weights"))
+        initialise(self.model, self.make_generator("weights"))
         # Texts are drawn and measured on the CPU, which trains as fast as they are needed.
-        self.compute(self.model, reference_alone)
-        how = {"learning_rate": self.options["learning_rate"], "decay": self.options["decay"]}
-        how |= {"inside": self.options["epsilon"], "first": FIRST_MEAN_SQUARES[self.options["mean_square_start"]]}
-        self.descend_by(lambda parameters: RMSProp(parameters, **how))
-        self.carries = self.options["window_state"] == "carried"
+        self.build_kernel(self.model, reference_only)
+        settings = {"learning_rate": self.options["learning_rate"], "decay": self.options["decay"]}
+        settings |= {"inside": self.options["epsilon"], "first": FIRST_MEAN_SQUARES[self.options["mean_square_start"]]}
+        self.set_optimiser(lambda parameters: RMSProp(parameters, **settings))
+        self.is_carried = self.options["window_state"] == "carried"
         self.carried: State = self.model.initial_state(self.options["batch_size"])
         self.losses: dict[int, float] = {}
         self.measures: list[tuple[int, dict[str, Any]]] = []
         self.samples: list[dict[str, Any]] = []
 
     def take_step(self) -> Work:
-        places, fresh = self.places_of(self.step)
+        places, fresh = self.draw_places(self.step)
         state = self.model.initial_state(len(places))
-        if self.carries:
-            keep = (~fresh)[:, None].to(self.carried[0][0])
-            state = tuple((h * keep, c * keep) for h, c in self.carried)
-        loss, self.carried = yield self.update(*self.windows(places), state)
-        self.check(loss)
+        if self.is_carried:
+            is_kept = (~fresh)[:, None].to(self.carried[0][0])
+            state = tuple((h * is_kept, c * is_kept) for h, c in self.carried)
+        loss, self.carried = yield self.update(*self.cut_windows(places), state)
+        self.check_loss(loss)
         if self.step % self.options["log_every"] == 0:
             self.losses[self.step] = round(loss, 6)
         if self.step % self.options["sample_every"] == 0:
-            metrics, samples = self.texts.while_training(self.readable(), self.step)
+            metrics, samples = self.texts.measure_during_training(self.get_readable_model(), self.step)
             # What becomes unstable shows in texts before it shows in a loss: no record holds what is no number.
             self.measures += [(self.step, m) for m in metrics if math.isfinite(m["value"])]
             self.samples += samples
@@ -93,16 +93,16 @@ class CharacterWindows(Steps):
     def measure(self, tell: Callable[[str], None] = lambda _: None) -> Outcome:
         """Measure the texts that are written after the last step; of a text of the user's own its entropy."""
         if self.own_text is not None:
-            return self._read_own(torch.from_numpy(self.own_text.tokens.astype(np.int64))[:, None], tell)
+            return self._measure_own_text(torch.from_numpy(self.own_text.tokens.astype(np.int64))[:, None], tell)
         tell("texts")
-        x, _ = self.windows(self.places_of(self.total)[0])
-        metrics, samples = self.texts.at_the_end(self.readable(), self.total - 1, x)
+        x, _ = self.cut_windows(self.draw_places(self.total)[0])
+        metrics, samples = self.texts.measure_final_texts(self.get_readable_model(), self.total - 1, x)
         return Outcome(metrics=metrics, samples=samples)
 
     @torch.no_grad()
-    def _read_own(self, text: Tensor, tell: Callable[[str], None]) -> Outcome:
+    def _measure_own_text(self, text: Tensor, tell: Callable[[str], None]) -> Outcome:
         """Cross-entropy of a text (n, 1), each character after all before it."""
-        model, nats, n = self.readable(), 0.0, len(text) - 1
+        model, nats, n = self.get_readable_model(), 0.0, len(text) - 1
         state = model.initial_state(1)
         for first in range(0, n, _READ_TOGETHER):
             tell(f"test text: {first / n:.0%}")
@@ -112,21 +112,21 @@ class CharacterWindows(Steps):
         return Outcome(metrics=[make_metric("test", "cross_entropy", nats / n, "nats/character", n)])
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
-        return log_probabilities(self.readable(), symbols[:, None])[-1, 0]
+        return compute_log_probabilities(self.get_readable_model(), symbols[:, None])[-1, 0]
 
-    def places_of(self, step: int) -> tuple[Tensor, Tensor]:
+    def draw_places(self, step: int) -> tuple[Tensor, Tensor]:
         """Return where the windows of a step begin, (B,) int64, and which of them begin anew."""
         B, T = self.options["batch_size"], self.options["length"]
-        stream = (_STARTS,) if self.carries else (_OFFSETS, step)
+        stream = (_STARTS,) if self.is_carried else (_OFFSETS, step)
         numbers = counters.uniform32(counters.key(self.seed, *stream), 0, B).astype(np.int64)
         # The product with a 32-bit number is exact in 64 bits: a book has less than 2**31 characters.
         places = torch.from_numpy(numbers) * self.places >> 32
-        if not self.carries:
+        if not self.is_carried:
             return places, torch.ones(B, dtype=torch.bool)
         places = (places + step * T) % self.places
         return places, places < T if step else torch.ones(B, dtype=torch.bool)
 
-    def windows(self, places: Tensor) -> tuple[Tensor, Tensor]:
+    def cut_windows(self, places: Tensor) -> tuple[Tensor, Tensor]:
         """Return characters and their next ones, (T, B) each."""
         spans = self.tokens[torch.arange(self.options["length"] + 1)[:, None] + places]
         return spans[:-1], spans[1:]
@@ -150,7 +150,7 @@ class CharacterWindows(Steps):
         marks = enumerate(range(0, self.total, every))
         near = {f"cross_entropy_mark_{k}": (s - NEIGHBOURS, s + NEIGHBOURS) for k, s in marks}
         near["final_cross_entropy"] = (last - 2 * NEIGHBOURS, last)
-        outcome.metrics = [self._mean_loss(name, *bounds) for name, bounds in near.items()]
+        outcome.metrics = [self._compute_mean_loss(name, *bounds) for name, bounds in near.items()]
         if self.source is not None:
             source = make_metric("train", "source_entropy", self.source, "nats/character", len(self.tokens))
             outcome.metrics.append(source)
@@ -159,7 +159,7 @@ class CharacterWindows(Steps):
         outcome.samples += measured.samples
         return outcome
 
-    def _mean_loss(self, name: str, first: int, last: int) -> dict[str, Any]:
+    def _compute_mean_loss(self, name: str, first: int, last: int) -> dict[str, Any]:
         losses = [loss for step, loss in self.losses.items() if first <= step <= last]
         n = len(losses) * self.options["batch_size"] * self.options["length"]
         return make_metric("train", name, sum(losses) / len(losses), "nats/character", n)

@@ -28,21 +28,21 @@ class CorpusFacts(Pieces):
             raise UserError(f"protocol corpus-facts: the dataset {dataset} has no corpus; name one that has")
 
     def advance(self) -> str:
-        self.results.append(corpus_metrics(self.load_corpus()))
+        self.results.append(list_corpus_metrics(self.load_corpus()))
         return f"{len(self.results[0])} facts"
 
     def outcome(self) -> Outcome:
         return Outcome(metrics=self.results[0])
 
 
-def corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
+def list_corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
     """Return a metric a number among `corpus.facts`, named by the keys that lead to it, joined by dots.
 
     {"tokens": {"train": 5}} with a split called train is the metric tokens of the split train; all others are of
     the split "all", and {"corpus": {"tokens": 9}} is the metric tokens of it. Texts and lists are passed over.
     """
     metrics = []
-    for keys, value in _numbers(corpus.facts, ()):
+    for keys, value in _list_numbers(corpus.facts, ()):
         if len(keys) == 2 and keys[1] in corpus.splits:
             name, split = keys
         else:
@@ -51,9 +51,9 @@ def corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
     return metrics
 
 
-def _numbers(facts: Mapping[str, Any], before: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float]]:
+def _list_numbers(facts: Mapping[str, Any], before: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float]]:
     for key, fact in facts.items():
         if isinstance(fact, Mapping):
-            yield from _numbers(fact, (*before, key))
+            yield from _list_numbers(fact, (*before, key))
         elif isinstance(fact, int | float) and not isinstance(fact, bool):
             yield (*before, key), fact

@@ -29,7 +29,7 @@ class BatchedSGD(HalvingSchedule):
     read in one stream, the state carried from the first word to the last.
     """
 
-    NEXT = "step"
+    NEXT_UNIT = "step"
     CARRIED = "state"
 
     windows = 5  # a call
@@ -40,9 +40,9 @@ class BatchedSGD(HalvingSchedule):
         if not self.length():
             raise UserError(f"{self.path}: the training text has fewer words than batch_size streams; lower it")
         model = self.build_model(vocabulary=len(loaded.vocabulary))
-        initialise(model, options["weight_range"], self.generator("weights"))
-        self.compute(model, choose)
-        self.begin({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
+        initialise(model, options["weight_range"], self.make_generator("weights"))
+        self.build_kernel(model, choose)
+        self.begin_training({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
 
     def length(self) -> int:
         return len(self.data[self.part][0])
@@ -53,7 +53,7 @@ class BatchedSGD(HalvingSchedule):
         return self.options["steps"] * (1 if self.part == "train" else self.options["batch_size"])
 
     @property
-    def at_once(self) -> int:
+    def piece_size(self) -> int:
         return self.windows * self.window
 
     def take(self) -> Work:
@@ -67,7 +67,7 @@ class BatchedSGD(HalvingSchedule):
             yield self.kernel.train(
                 x,
                 y,
-                self._masks(first, *x.shape),
+                self._draw_masks(first, *x.shape),
                 learning_rate=self.learning_rate,
                 reduction=self.options["loss_reduction"],
                 clip_norm=self.options["clip_norm"],
@@ -79,31 +79,31 @@ class BatchedSGD(HalvingSchedule):
         """Read both texts side by side, as two streams of a batch, which is quicker; the longer one ends alone."""
         model, steps = self.kernel.model, self.options["steps"] * self.options["batch_size"] // 2
         device = next(model.parameters()).device
-        texts = {part: self.data[part] for part in self.PARTS if part not in self.TRAINED}
+        texts = {part: self.data[part] for part in self.PARTS if part not in self.TRAINED_PARTS}
         self.sums |= dict.fromkeys(texts, 0.0)
         first, state = 0, model.initial_state(len(texts))
         while texts:
             end = min(len(x) for x, _ in texts.values())
             if first == end:
-                going_on = [len(x) > end for x, _ in texts.values()]
-                state = tuple(part[torch.tensor(going_on, device=device)] for part in state)
+                lasts = [len(x) > end for x, _ in texts.values()]
+                state = tuple(part[torch.tensor(lasts, device=device)] for part in state)
                 texts = {part: text for part, text in texts.items() if len(text[0]) > end}
                 continue
             tell(f"{' and '.join(texts)} text: {first / max(len(x) for x, _ in texts.values()):.0%}")
-            some = slice(first, min(first + max(1, steps), end))
-            pieces = zip(*((x[some], y[some]) for x, y in texts.values()), strict=True)
+            piece = slice(first, min(first + max(1, steps), end))
+            pieces = zip(*((x[piece], y[piece]) for x, y in texts.values()), strict=True)
             x, y = (torch.cat(streams, 1).to(device, torch.int64) for streams in pieces)
             logits, state = model(x, state)
             nats = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none").view_as(y).sum(0)
             for part, value in zip(texts, nats.tolist(), strict=True):
                 self.sums[part] += value
-            first = some.stop
+            first = piece.stop
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
-        model = self.readable()
+        model = self.get_readable_model()
         return torch.log_softmax(model(symbols[:, None], model.initial_state(1))[0][-1, 0], -1)
 
-    def _masks(self, first: int, T: int, B: int) -> Masks | None:
+    def _draw_masks(self, first: int, T: int, B: int) -> Masks | None:
         """Draw dropout masks for embeddings and softmax input from step `first` on, (T, B, E) and (T, B, H).
 
         Word b of step t takes place t B + b of the epoch: its masks depend neither on `steps` nor on the engine.
@@ -113,9 +113,9 @@ class BatchedSGD(HalvingSchedule):
             return None
         widths = sizes["embedding_size"], sizes["hidden_size"]
         keys = (counters.key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT))
-        at = self.kernel.device, self.dtype  # on a GPU these numbers would take longer on the CPU than the step
+        place = self.kernel.device, self.dtype  # on a GPU these numbers would take longer on the CPU than the step
         masks = (
-            counters.dropout_mask_torch(key, first * B, T * B, width, p, *at)
+            counters.dropout_mask_torch(key, first * B, T * B, width, p, *place)
             for key, width in zip(keys, widths, strict=True)
         )
         return tuple(mask.view(T, B, -1) for mask in masks)

@@ -10,7 +10,7 @@ from torch import Tensor
 from reprise import counters
 from reprise.engines.clipping import clip_gradients
 from reprise.engines.gso import choose
-from reprise.engines.gso.packing import PackedBatch, by_length, pack
+from reprise.engines.gso.packing import PackedBatch, pack_lines, sort_by_length
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_start import initial_model
 from reprise.records.record import Outcome, make_metric
@@ -33,31 +33,31 @@ class LineEpochs(BatchEpochs):
     UserError without a corpus, or with one that has no such fold.
     """
 
-    PARTS, LAST = ("train", "valid"), ("test",)
+    PARTS, LAST_PARTS = ("train", "valid"), ("test",)
     KEPT = (*BatchEpochs.KEPT, "line_losses", "best_metrics", "diverged")
 
-    tokens_at_once = 20_000  # a call of `advance`: about a third of a second of the fused engine
+    tokens_per_piece = 20_000  # a call of `advance`: about a third of a second of the fused engine
 
     def prepare(self) -> None:
         loaded = self.load_corpus()
         self.lines, self.vocabulary = loaded.splits["lines"], loaded.vocabulary
-        self.parts = self.lines_by_part(loaded)
+        self.parts = self.select_lines_by_part(loaded)
         lengths = np.diff(self.lines.offsets)
         self.counts = {part: int((lengths[lines] - 1).clip(min=0).sum()) for part, lines in self.parts.items()}
         model = self.config["model"]
-        start = initial_model(model["name"], model["options"], len(self.vocabulary), self.generator("weights"))
-        self.compute(start, choose)
+        start = initial_model(model["name"], model["options"], len(self.vocabulary), self.make_generator("weights"))
+        self.build_kernel(start, choose)
         self.use_adam(fused=True)
         self.best_metrics: list[dict[str, Any]] = []  # of the best epoch's validation
         self.diverged: dict[str, Any] | None = None
 
     @property
-    def at_once(self) -> int:
+    def piece_size(self) -> int:
         tokens = np.cumsum([len(batch) for batch in self.batches[self.next :]])
-        return int(np.searchsorted(tokens, self.tokens_at_once)) + 1
+        return int(np.searchsorted(tokens, self.tokens_per_piece)) + 1
 
     @property
-    def stale(self) -> bool:
+    def is_last_epoch(self) -> bool:
         return self.diverged is not None or self.epoch >= self.total
 
     def take(self) -> Work:
@@ -68,7 +68,7 @@ class LineEpochs(BatchEpochs):
             self.line_losses.append(tuple(map(torch.from_numpy, (batch.places, nats, likeliest))))
         elif not math.isfinite(loss := (yield self.update(batch, self.options["loss_reduction"]))):
             self._diverge("training loss", batch=self.next)
-            self.begin_last()
+            self.begin_last_parts()
             return 0.0
         self.next += 1
         return loss if self.part == "train" else 0.0
@@ -82,17 +82,17 @@ class LineEpochs(BatchEpochs):
         if self.options["clip_norm"]:
             clip_gradients(self.model.parameters(), self.options["clip_norm"], by_rows=True)
 
-    def open(self, part: str) -> None:
-        super().open(part)
+    def begin_part(self, part: str) -> None:
+        super().begin_part(part)
         if part != FINISHED:
             self.line_losses: list[tuple[Tensor, Tensor, Tensor]] = []  # places, nats, most probable symbols
 
-    def batches_of(self, part: str) -> list[PackedBatch]:
+    def make_batches(self, part: str) -> list[PackedBatch]:
         lines = self.parts[part]
         if part != "train":
-            return pack(self.lines, by_length(self.lines, lines), _EVALUATED_TOGETHER)
+            return pack_lines(self.lines, sort_by_length(self.lines, lines), _EVALUATED_TOGETHER)
         numbers = counters.uniform32(counters.key(self.seed, _ORDER, self.epoch), 0, len(lines))
-        return pack(self.lines, lines[np.argsort(numbers, kind="stable")], self.options["batch_size"])
+        return pack_lines(self.lines, lines[np.argsort(numbers, kind="stable")], self.options["batch_size"])
 
     def read_lines(self) -> LineLosses:
         """Return the losses of the part that has been read, in the order of the text."""
@@ -101,9 +101,9 @@ class LineEpochs(BatchEpochs):
         return LineLosses(self.lines, self.vocabulary, places[order], nats[order].astype(np.float64), best[order])
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
-        return torch.log_softmax(self.readable()(symbols[:, None])[-1, 0], -1)
+        return torch.log_softmax(self.get_readable_model()(symbols[:, None])[-1, 0], -1)
 
-    def losses(self) -> dict[str, float]:
+    def compute_losses(self) -> dict[str, float]:
         return {"train": self.sums["train"] / self.counts["train"], "valid": self.read_lines().micro}
 
     def end_epoch(self) -> None:
@@ -113,15 +113,15 @@ class LineEpochs(BatchEpochs):
             return
         super().end_epoch()
         if self.best_epoch == self.epoch:
-            self.best_metrics = valid.metrics("valid")
+            self.best_metrics = valid.make_metrics("valid")
 
-    def _diverge(self, quantity: str, **where: int) -> None:
+    def _diverge(self, quantity: str, **place: int) -> None:
         """End training in this epoch; raise `Diverged` where it is the first."""
-        self.diverged = {"epoch": self.epoch + 1, **where, "quantity": quantity}
+        self.diverged = {"epoch": self.epoch + 1, **place, "quantity": quantity}
         if not self.history:
             raise Diverged(**self.diverged)
 
-    def note(self) -> str:
+    def describe_progress(self) -> str:
         if self.history:
             best = self.history[self.best_epoch - 1]["valid"]
             return f"valid {self.history[-1]['valid']:.4f}, best {best:.4f} nats/token"
@@ -130,17 +130,17 @@ class LineEpochs(BatchEpochs):
 
     def outcome(self) -> Outcome:
         """Report the best epoch's entropies, curves over epochs and positions in words, and test predictions."""
-        outcome = self.curves(*self.PARTS)
+        outcome = self.make_curves(*self.PARTS)
         if not self.finished:
             return outcome
         tested = self.read_lines()
-        outcome.metrics = tested.metrics("test") + self.best_metrics
+        outcome.metrics = tested.make_metrics("test") + self.best_metrics
         # Of the training lines the mean over the epoch, under parameters that changed all the while.
         train = self.history[self.best_epoch - 1]["train"]
         outcome.metrics.append(make_metric("train", "cross_entropy", train, "nats/token", self.counts["train"]))
-        self.count_epochs(outcome)
+        self.add_epoch_counts(outcome)
         if self.diverged:
             outcome.metrics.append(make_metric("train", "diverged_epoch", self.diverged["epoch"], "epoch", 1))
-        outcome.curves += tested.by_position("test")
-        outcome.samples = tested.samples("test", self.parts["test"], _SHOWN)
+        outcome.curves += tested.make_position_curves("test")
+        outcome.samples = tested.make_samples("test", self.parts["test"], _SHOWN)
         return outcome

@@ -17,7 +17,7 @@ from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from reprise.data.corpus import SPLITS
-from reprise.engines.choice import reference_alone
+from reprise.engines.choice import reference_only
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import Stack
 from reprise.errors import UserError
@@ -55,9 +55,9 @@ class LanguageModel(RateSchedule):
     computed for several members at once. So each comes to the bits that it has alone.
     """
 
-    NEXT = "step"
+    NEXT_UNIT = "step"
     KEPT = (*RateSchedule.KEPT, "carried", "starts", "random")
-    at_once = 1
+    piece_size = 1
 
     def prepare(self) -> None:
         loaded = self.load_corpus(*SPLITS)
@@ -67,38 +67,38 @@ class LanguageModel(RateSchedule):
         self.interval = self.options["update_interval"] or self.options["bptt"]
         if self.interval > self.options["bptt"]:
             raise UserError(f"{self.config['model']['name']}: update_interval is above bptt; lower it")
-        stacked = isinstance(self.chosen, Stack)
-        self.device = self.chosen.device if stacked else torch.device("cpu")
+        stacked = isinstance(self.requested_engine, Stack)
+        self.device = self.requested_engine.device if stacked else torch.device("cpu")
         self.data = {split: tuple(part.to(self.device).long() for part in both) for split, both in self.data.items()}
         self.random: list[Tensor] = []
-        with self._own_random_numbers():
+        with self._use_own_random_numbers():
             torch.manual_seed(self.seed)
             model = self.build_model(vocabulary=len(loaded.vocabulary))
             initialise(model, self.options["initialisation"])
         check_contract(model, len(loaded.vocabulary))
         self.model = model.to(self.device, self.dtype)
         self.parameters = sum(p.numel() for p in model.parameters())
-        self.kernel = reference_alone("auto" if stacked else self.chosen, self.model)
+        self.kernel = reference_only("auto" if stacked else self.requested_engine, self.model)
         self.engine = STACKED if stacked else self.kernel.name
-        self.descend_by(self._make_optimiser)
-        self.unigram = unigram_loss(
+        self.set_optimiser(self._make_optimiser)
+        self.unigram = compute_unigram_loss(
             loaded.splits["train"].tokens, loaded.splits["valid"].tokens, len(loaded.vocabulary)
         )
         self.carried: Any = None
         self.starts: list[Any] = []  # states before the last updates, as far back as gradients go
-        self.begin({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
+        self.begin_training({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
 
     def _make_optimiser(self, parameters: Any) -> torch.optim.Optimizer:
-        how = {"lr": self.options["learning_rate"], "weight_decay": self.options["weight_decay"]}
+        settings = {"lr": self.options["learning_rate"], "weight_decay": self.options["weight_decay"]}
         match self.options["optimiser"]:
             case "sgd":
-                return torch.optim.SGD(parameters, momentum=self.options["momentum"], **how)
+                return torch.optim.SGD(parameters, momentum=self.options["momentum"], **settings)
             case "rmsprop":
-                return torch.optim.RMSprop(parameters, momentum=self.options["momentum"], **how)
-        return torch.optim.Adam(parameters, **how)
+                return torch.optim.RMSprop(parameters, momentum=self.options["momentum"], **settings)
+        return torch.optim.Adam(parameters, **settings)
 
-    def open(self, part: str) -> None:
-        super().open(part)
+    def begin_part(self, part: str) -> None:
+        super().begin_part(part)
         self.carried, self.starts = None, []
 
     def length(self) -> int:
@@ -108,13 +108,13 @@ class LanguageModel(RateSchedule):
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.interval if training else self.options["bptt"] * _READ_TOGETHER
         first, self.next = self.next, min(self.next + size, self.length())
-        with self._own_random_numbers():
+        with self._use_own_random_numbers():
             nats = self._train(x, y, first) if training else self._read(x, y, first)
         yield from ()  # computed already: a stack is asked for nothing
         return nats
 
     @contextmanager
-    def _own_random_numbers(self) -> Iterator[None]:
+    def _use_own_random_numbers(self) -> Iterator[None]:
         """Draw torch's random numbers where this training left off, and leave those of others as they are."""
         gpu = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=gpu):
@@ -126,18 +126,18 @@ class LanguageModel(RateSchedule):
     def _read(self, x: Tensor, y: Tensor, first: int) -> float:
         self.model.eval()
         with torch.no_grad():
-            state = self._state(1) if self.carried is None else self.carried
+            state = self._make_state(1) if self.carried is None else self.carried
             logits, self.carried = self.model(x[first : self.next], state)
             return float(
                 functional.cross_entropy(logits.flatten(0, 1), y[first : self.next].flatten(), reduction="sum")
             )
 
     def _train(self, x: Tensor, y: Tensor, first: int) -> float:
-        """One update on the next tokens, its gradient going `bptt` tokens back from the last of them."""
+        """Make one update on the next tokens, its gradient going `bptt` tokens back from the last of them."""
         self.model.train()
         streams = x.shape[1]
         fresh = self.carried is None or self.options["states"] == "reset"
-        state = self._state(streams) if fresh else self.carried
+        state = self._make_state(streams) if fresh else self.carried
         self.starts = [*([] if self.options["states"] == "reset" else self.starts), (first, state)]
         back = max(self.next - self.options["bptt"], 0)
         self.starts = [(at, before) for at, before in self.starts if at >= back]
@@ -155,7 +155,7 @@ class LanguageModel(RateSchedule):
         self.carried = map_tensors(Tensor.detach, after)
         return nats.item()
 
-    def _state(self, streams: int) -> Any:
+    def _make_state(self, streams: int) -> Any:
         return map_tensors(self._move, self.model.initial_state(streams))
 
     def _move(self, tensor: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ class LanguageModel(RateSchedule):
     def next_log_p(self, symbols: Tensor) -> Tensor:
         self.model.eval()
         with torch.no_grad():
-            logits, _ = self.model(symbols[:, None], self._state(1))
+            logits, _ = self.model(symbols[:, None], self._make_state(1))
         return torch.log_softmax(logits[-1, 0], -1)
 
     def clip(self) -> None:
@@ -177,11 +177,11 @@ class LanguageModel(RateSchedule):
                 clip_grad_value_(self.model.parameters(), self.options["clip"])
 
     @property
-    def stale(self) -> bool:
+    def is_last_epoch(self) -> bool:
         patience = self.options["patience"]
         return self.epoch >= self.total or bool(patience and self.failures >= patience)
 
-    def schedule(self, losses: Mapping[str, float]) -> bool:
+    def update_learning_rate(self, losses: Mapping[str, float]) -> bool:
         """Set the next epoch's learning rate, and undo the epoch where that is asked for."""
         better = all(losses["valid"] < epoch["valid"] for epoch in self.history)
         self.failures = 0 if better else self.failures + 1
@@ -211,7 +211,7 @@ class LanguageModel(RateSchedule):
         self.starts = [(first, map_tensors(self._move, before)) for first, before in self.starts]
 
 
-def unigram_loss(training: np.ndarray, held_out: np.ndarray, vocabulary: int) -> float:
+def compute_unigram_loss(training: np.ndarray, held_out: np.ndarray, vocabulary: int) -> float:
     """Cross-entropy (nats/token) of a held-out text under the training text's frequencies, one added to each count."""
     counts = np.bincount(training, minlength=vocabulary) + 1.0
     return float(-np.log(counts / counts.sum())[held_out].mean())

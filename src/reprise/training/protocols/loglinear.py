@@ -9,11 +9,11 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.engines.loglinear import choose
-from reprise.engines.readable import Hear
-from reprise.engines.stack import result_of
+from reprise.engines.readable import LossReceiver
+from reprise.engines.stack import compute_result
 from reprise.errors import UserError, require_known
 from reprise.evaluation.agreement import Pairs
-from reprise.evaluation.sampling import continuations_of_window
+from reprise.evaluation.sampling import continue_window
 from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
 from reprise.records.record import Outcome, make_metric
@@ -44,14 +44,14 @@ class Windows(Epochs):
     the last window of the training text. UserError without a corpus, or with one that does not fit.
     """
 
-    PARTS, LAST = ("train", "valid", *TESTS), (AGAIN, "agreement", "sample")
-    TRAINED = ("train", AGAIN)
-    OF_HISTORY = (*Epochs.OF_HISTORY, "cross_entropy_best")
-    NEXT = "step"
+    PARTS, LAST_PARTS = ("train", "valid", *TESTS), (AGAIN, "agreement", "sample")
+    TRAINED_PARTS = ("train", AGAIN)
+    HISTORY_METRICS = (*Epochs.HISTORY_METRICS, "cross_entropy_best")
+    NEXT_UNIT = "step"
     KEPT = (*Epochs.KEPT, "margins", "samples")
     CARRIED = "state"
 
-    at_once = 10
+    piece_size = 10
 
     def prepare(self) -> None:
         loaded = self.load_corpus(*self.PARTS)
@@ -62,11 +62,11 @@ class Windows(Epochs):
         self.counts = counts | {BOTH: sum(counts[split] for split in TESTS)}
         self.lexicon = Lexicon.of(loaded)
         self.source = loaded.facts.get("source_nats", {})
-        self.pairs = None if self.text.carried else Pairs.of(loaded, self.options["window"])
+        self.pairs = None if self.text.is_carried else Pairs.of(loaded, self.options["window"])
         model = self.build_model(lexicon=self.lexicon)
-        initialise(model, self.generator("weights"))
+        initialise(model, self.make_generator("weights"))
         self.features = model.features
-        self.compute(model, choose)
+        self.build_kernel(model, choose)
         self.optimiser = self.kernel
         self.margins: list[float] = []
         self.samples: list[dict[str, Any]] = []
@@ -74,46 +74,46 @@ class Windows(Epochs):
     def length(self) -> int:
         """Count the batches of the part."""
         if self.part in (*self.PARTS, AGAIN):
-            return self.text.pieces(self._split(), self.epoch if self.part == "train" else None)
+            return self.text.count_batches(self._get_split(), self.epoch if self.part == "train" else None)
         return -(-len(self.pairs or ()) // READING) if self.part == "agreement" else 1
 
-    def _split(self) -> str:
+    def _get_split(self) -> str:
         return "train" if self.part == AGAIN else self.part
 
     def take(self) -> Work:
         number, self.next = self.next, self.next + 1
         if self.part == "agreement":
-            self.margins += yield from self._judge(slice(READING * number, READING * self.next))
+            self.margins += yield from self._measure_margins(slice(READING * number, READING * self.next))
             return 0.0
         if self.part == "sample":
-            self.samples = self._drawn()
+            self.samples = self._draw_words()
             return 0.0
         training = self.part == "train"
-        x, y = self.text.piece(self._split(), number, self.epoch if training else None)
-        if self.text.carried and number == 0:
+        x, y = self.text.get_batch(self._get_split(), number, self.epoch if training else None)
+        if self.text.is_carried and number == 0:
             self.kernel.reset(x.shape[1])
         if training:
-            return (yield self.kernel.train(x, y, **rates_of(self.options)))
-        if self.part in self.hear and not self.text.carried:
-            return self._read_windows(x, y, self.hear[self.part])
+            return (yield self.kernel.train(x, y, **get_rates(self.options)))
+        if self.part in self.loss_receivers and not self.text.is_carried:
+            return self._read_windows(x, y, self.loss_receivers[self.part])
         return (yield self.kernel.evaluate(x, y))
 
-    def _judge(self, some: slice) -> Work:
+    def _measure_margins(self, span: slice) -> Work:
         """Return log p(right) - log p(wrong) of these pairs."""
-        pairs, margins = self.pairs, np.zeros(len(self.pairs.right[some]))
+        pairs, margins = self.pairs, np.zeros(len(self.pairs.right[span]))
         for number, split in enumerate(pairs.splits):
-            (here,) = np.nonzero(pairs.split[some] == number)
-            if len(here):
-                before = self.text.before(split, torch.from_numpy(pairs.position[some][here]))
-                log_p = yield self.kernel.log_probabilities(before)
-                forms = (words[some][here].astype(np.int64) for words in (pairs.right, pairs.wrong))
+            (indices,) = np.nonzero(pairs.split[span] == number)
+            if len(indices):
+                before = self.text.get_words_before(split, torch.from_numpy(pairs.position[span][indices]))
+                log_p = yield self.kernel.compute_log_probabilities(before)
+                forms = (words[span][indices].astype(np.int64) for words in (pairs.right, pairs.wrong))
                 right, wrong = (torch.from_numpy(words)[:, None] for words in forms)
-                margins[here] = (log_p.gather(1, right) - log_p.gather(1, wrong))[:, 0].double().numpy()
+                margins[indices] = (log_p.gather(1, right) - log_p.gather(1, wrong))[:, 0].double().numpy()
         return margins.tolist()
 
-    def _drawn(self) -> list[dict[str, Any]]:
+    def _draw_words(self) -> list[dict[str, Any]]:
         """Draw words, with the features that the model reads; none of a model on a carried state."""
-        if self.text.carried:
+        if self.text.is_carried:
             return []
         words, start = self.options["sample_words"], self.text.tokens["train"][-self.options["window"] :].tolist()
         features = self.features or self.lexicon.features("corpus", 0, False)
@@ -126,35 +126,35 @@ class Windows(Epochs):
                 "words": [self.lexicon.types[i] for i in text],
                 "features": [", ".join(features.of(i)) for i in text],
             }
-            for text in continuations_of_window(self._log_probabilities, start, SAMPLES, words, key)
+            for text in continue_window(self._log_probabilities, start, SAMPLES, words, key)
         ]
 
-    def read_words(self, split: str, hear: Hear) -> None:
+    def read_words(self, split: str, receive_losses: LossReceiver) -> None:
         """See `Learner`; of windows, each of which predicts one word."""
         require_known(split, self.text.counts, "--by-count", "split")
-        if self.text.carried:
+        if self.text.is_carried:
             raise UserError("a model on a carried state has no losses of single words")
-        for number in range(self.text.pieces(split, None)):
-            self._read_windows(*self.text.piece(split, number, None), hear)
+        for number in range(self.text.count_batches(split, None)):
+            self._read_windows(*self.text.get_batch(split, number, None), receive_losses)
 
-    def _read_windows(self, x: Tensor, y: Tensor, hear: Hear) -> float:
-        """Return the summed loss of the words after windows in nats; `hear` takes the loss of each."""
+    def _read_windows(self, x: Tensor, y: Tensor, receive_losses: LossReceiver) -> float:
+        """Return the summed loss of the words after windows in nats; `receive_losses` takes the loss of each."""
         losses = -self._log_probabilities(x).gather(1, y[:, None])[:, 0]
-        hear(x[-1], y, losses)
+        receive_losses(x[-1], y, losses)
         return float(losses.sum())
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p after the symbols, before which the last window of the training text stands."""
-        if self.text.carried:
+        if self.text.is_carried:
             raise UserError("a model on a carried state was trained without a window to begin from; it writes no text")
         before = torch.cat([self.text.tokens["train"], symbols])[-self.options["window"] :]
         return self._log_probabilities(before[:, None])[0]
 
     def _log_probabilities(self, windows: Tensor) -> Tensor:
         """Compute log p of the word after each window (T, B), (B, V), in nats."""
-        return result_of(self.kernel.log_probabilities(windows))
+        return compute_result(self.kernel.compute_log_probabilities(windows))
 
-    def note(self) -> str:
+    def describe_progress(self) -> str:
         """Describe the last epoch."""
         if not self.history:
             return "first epoch"
@@ -163,29 +163,33 @@ class Windows(Epochs):
 
     def outcome(self) -> Outcome:
         """Report losses at the last epoch and at the best one, agreement, and texts with their words' features."""
-        outcome = self.curves(*self.PARTS)
+        outcome = self.make_curves(*self.PARTS)
         if self.history:
             for name, epoch in (("cross_entropy", -1), ("cross_entropy_best", self.best_epoch - 1)):
                 losses = self.history[epoch]
                 both = sum(losses[s] * self.counts[s] for s in TESTS) / self.counts[BOTH]
-                outcome.metrics += [self._entropy(s, name, value) for s, value in (losses | {BOTH: both}).items()]
-            self.count_epochs(outcome)
+                outcome.metrics += [
+                    self._make_entropy_metric(s, name, value) for s, value in (losses | {BOTH: both}).items()
+                ]
+            self.add_epoch_counts(outcome)
         if not self.finished:
             return outcome
         evaluated = self.sums[AGAIN] / self.counts["train"]
-        outcome.metrics.append(self._entropy("train", "cross_entropy_evaluated", evaluated))
+        outcome.metrics.append(self._make_entropy_metric("train", "cross_entropy_evaluated", evaluated))
         # Where the text was generated, what the best possible model would lose on it.
-        outcome.metrics += [self._entropy(split, "source_entropy", value) for split, value in self.source.items()]
+        outcome.metrics += [
+            self._make_entropy_metric(split, "source_entropy", value) for split, value in self.source.items()
+        ]
         if self.pairs is not None:
-            outcome.metrics += self.pairs.metrics(np.array(self.margins))
+            outcome.metrics += self.pairs.make_metrics(np.array(self.margins))
         outcome.samples += self.samples
         return outcome
 
-    def _entropy(self, split: str, name: str, value: float) -> dict[str, Any]:
+    def _make_entropy_metric(self, split: str, name: str, value: float) -> dict[str, Any]:
         return make_metric(split, name, value, "nats/token", self.counts[split])
 
 
-def rates_of(options: Mapping[str, Any]) -> dict[str, float]:
+def get_rates(options: Mapping[str, Any]) -> dict[str, float]:
     """Return RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
     rates = {name: options[name] for name in ("learning_rate", "rho", "epsilon")}
     rates["floor"] = options.get("probability_floor", 0.0)

@@ -1,7 +1,7 @@
 """The batches of document 004's texts: windows of W words (section 5.3 fixes W at 8) and their targets.
 
-Both readers offer, for a split: `counts`, how many tokens are predicted; `pieces`, how many batches an epoch or a
-reading has; `piece`, one of them as words x (T, B) and targets y, (B,) or (T, B), int64.
+Both readers offer, for a split: `counts`, how many tokens are predicted; `count_batches`, how many batches an epoch or
+a reading has; `get_batch`, one of them as words x (T, B) and targets y, (B,) or (T, B), int64.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.errors import UserError
-from reprise.training.epochs import side_by_side
+from reprise.training.epochs import lay_out_streams
 
 READING = 128
 """Targets of a batch that is only read, at most (of streams side by side at least one of each)."""
@@ -28,19 +28,19 @@ class SlidingWindows:
     read. An epoch takes the training windows in an order of its own, `batch` at a time, the last batch being smaller.
     """
 
-    carried = False
+    is_carried = False
 
     def __init__(self, tokens: Mapping[str, np.ndarray], window: int, batch: int, seed: int) -> None:
-        self.tokens = _checked(tokens, dict.fromkeys(tokens, window))
+        self.tokens = _convert_texts(tokens, dict.fromkeys(tokens, window))
         self.window, self.batch, self.seed = window, batch, seed
         self.counts = {split: len(text) - window for split, text in self.tokens.items()}
-        self.order = lru_cache(maxsize=1)(self._order)
+        self.order = lru_cache(maxsize=1)(self._make_order)
 
-    def pieces(self, split: str, epoch: int | None) -> int:
+    def count_batches(self, split: str, epoch: int | None) -> int:
         """Count the batches of a training epoch, or of a reading (no epoch)."""
         return -(-self.counts[split] // (READING if epoch is None else self.batch))
 
-    def piece(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
+    def get_batch(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
         """Return words (W, B) and the targets (B,)."""
         if epoch is None:
             starts = torch.arange(READING * number, min(READING * (number + 1), self.counts[split]))
@@ -49,11 +49,11 @@ class SlidingWindows:
         windows = self.tokens[split][starts + torch.arange(self.window + 1)[:, None]]
         return windows[:-1], windows[-1]
 
-    def before(self, split: str, places: Tensor) -> Tensor:
+    def get_words_before(self, split: str, places: Tensor) -> Tensor:
         """Return the W words before each of these places (n,) of a split, (W, n)."""
         return self.tokens[split][places + torch.arange(-self.window, 0)[:, None]]
 
-    def _order(self, epoch: int) -> Tensor:
+    def _make_order(self, epoch: int) -> Tensor:
         """Order the training windows of an epoch by random numbers, ties by their places."""
         numbers = counters.uniform32(counters.key(self.seed, _ORDER, epoch), 0, self.counts["train"])
         return torch.from_numpy(np.argsort(numbers, kind="stable"))
@@ -62,7 +62,7 @@ class SlidingWindows:
 class WindowsInOrder(SlidingWindows):
     """The same windows, in the order of the text in every epoch."""
 
-    def _order(self, epoch: int) -> Tensor:
+    def _make_order(self, epoch: int) -> Tensor:
         return torch.arange(self.counts["train"])
 
 
@@ -73,26 +73,26 @@ class Streams:
     remainder, fewer than `batch` tokens, is left out of the training text. Other texts are one stream.
     """
 
-    carried = True
+    is_carried = True
 
     def __init__(self, tokens: Mapping[str, np.ndarray], window: int, batch: int, seed: int) -> None:
         del seed  # nothing is drawn
         self.window = window
-        texts = _checked(tokens, {split: batch if split == "train" else 1 for split in tokens})
-        self.columns = {split: side_by_side(text, batch if split == "train" else 1) for split, text in texts.items()}
+        texts = _convert_texts(tokens, {split: batch if split == "train" else 1 for split in tokens})
+        self.columns = {split: lay_out_streams(text, batch if split == "train" else 1) for split, text in texts.items()}
         self.counts = {split: y.numel() for split, (_, y) in self.columns.items()}
 
-    def pieces(self, split: str, epoch: int | None) -> int:
+    def count_batches(self, split: str, epoch: int | None) -> int:
         """See `SlidingWindows`."""
-        return -(-len(self.columns[split][0]) // self.steps(split, epoch))
+        return -(-len(self.columns[split][0]) // self.get_steps(split, epoch))
 
-    def piece(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
+    def get_batch(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
         """Return words and targets, (T, B) each; the last window of a text may be shorter."""
-        steps = self.steps(split, epoch)
+        steps = self.get_steps(split, epoch)
         x, y = (part[steps * number : steps * (number + 1)] for part in self.columns[split])
         return x, y
 
-    def steps(self, split: str, epoch: int | None) -> int:
+    def get_steps(self, split: str, epoch: int | None) -> int:
         """Return T, the words of each stream in a batch."""
         return max(1, READING // self.columns[split][0].shape[1]) if epoch is None else self.window
 
@@ -100,7 +100,7 @@ class Streams:
 SCHEMES = {"sliding": SlidingWindows, "sliding-in-order": WindowsInOrder, "streams": Streams}
 
 
-def _checked(tokens: Mapping[str, np.ndarray], read: Mapping[str, int]) -> dict[str, Tensor]:
+def _convert_texts(tokens: Mapping[str, np.ndarray], read: Mapping[str, int]) -> dict[str, Tensor]:
     """Return the texts as tensors; UserError where one has no token after those that are only read."""
     for split, text in tokens.items():
         if len(text) <= read[split]:

@@ -25,7 +25,7 @@ class NGramCount(Pieces):
 
     def prepare(self) -> None:
         loaded = self.load_corpus()
-        self.lines_by_part(loaded)  # refuses a corpus without such a fold
+        self.select_lines_by_part(loaded)  # refuses a corpus without such a fold
         part, self.lines, self.vocabulary = loaded.extra["part"][self.seed], loaded.splits[SPLIT], loaded.vocabulary
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         counted = COUNTED[self.options["counted_lines"]]
@@ -59,9 +59,9 @@ class NGramCount(Pieces):
         for split, (_, places) in self.held_out.items():
             nats, shown = -np.log(self.probabilities[split]), np.zeros(0, np.int32)  # no prediction is shown
             of_lines = LineLosses(self.lines, self.vocabulary, places, nats, shown)
-            outcome.metrics += of_lines.metrics(split)
+            outcome.metrics += of_lines.make_metrics(split)
             values, orders = [losses[split] for losses in self.results], range(1, len(self.results) + 1)
             outcome.curves.append(make_curve(split, "cross_entropy", "nats/token", "order", orders, values))
             if split == "test":
-                outcome.curves += of_lines.by_position(split)
+                outcome.curves += of_lines.make_position_curves(split)
         return outcome

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from reprise.data.synthetic.palindromes import DIGITS, palindromes
+from reprise.data.synthetic.palindromes import DIGITS, draw_palindromes
 from reprise.engines.palindromes import choose
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.records.record import Outcome, make_curve, make_metric
@@ -20,21 +20,21 @@ class FinalDigit(Steps):
 
     KEPT = ("step", "log", "data")
 
-    at_once = 1
+    piece_size = 1
 
     def prepare(self) -> None:
         self.total, self.length = self.options["steps"], self.config["data"]["options"]["length"]
         self.model = self.build_model(input_size=DIGITS, output_size=DIGITS)
-        initialise_by_fan_in(self.model, self.generator("weights"))
-        self.compute(self.model, choose)
+        initialise_by_fan_in(self.model, self.make_generator("weights"))
+        self.build_kernel(self.model, choose)
         self.use_adam()
-        self.data = self.generator("data")
+        self.data = self.make_generator("data")
         self.log: dict[str, list[float]] = {"step": [], "cross_entropy": [], "accuracy": []}
 
     def take_step(self) -> Work:
-        loss, right = yield self.update(*palindromes(self.length, self.options["batch_size"], self.data))
+        loss, right = yield self.update(*draw_palindromes(self.length, self.options["batch_size"], self.data))
         if self.step % self.options["log_every"] == 0:
-            self.check(loss)
+            self.check_loss(loss)
             values = (self.step, loss, right / self.options["batch_size"])
             for column, value in zip(self.log.values(), values, strict=True):
                 column.append(value)
@@ -42,7 +42,7 @@ class FinalDigit(Steps):
 
     def differentiate(self, x: Tensor, y: Tensor) -> tuple[float, int]:
         """Differentiate on digits x (T-1, B) and y (B,); return the mean loss in nats, and how many are right."""
-        return self.kernel.loss_and_gradients(x, y)
+        return self.kernel.compute_gradients(x, y)
 
     def clip(self) -> None:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options["clip_norm"])

@@ -9,8 +9,8 @@ from torch.nn import functional
 
 from reprise.data.synthetic.names import Names
 from reprise.data.synthetic.phrases import FILLERS, FIXED
-from reprise.engines.choice import reference_alone
-from reprise.evaluation.jacobians import JacobianNorms, jacobian_norms
+from reprise.engines.choice import reference_only
+from reprise.evaluation.jacobians import JacobianNorms, compute_jacobian_norms
 from reprise.models.recurrent import Recurrent
 from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Pieces, Steps, Training, Work
@@ -21,33 +21,35 @@ PROBED = 10
 """Texts whose Jacobians are measured."""
 
 
-class _Named(Training):
+class _NamedTexts(Training):
     """A training on texts with names: the names and the filler of the data, and a network for them."""
 
     names: Names
     filler: int
 
-    def first_model(self) -> Recurrent:
+    def make_first_model(self) -> Recurrent:
         """Make the configured network, with its first weights."""
         data = self.config["data"]["options"]
         self.names, self.filler = Names(data["names"]), data["filler"]
         model = self.build_model(vocabulary=len(self.names.vocabulary))
-        model.initialise(self.generator("weights"))
+        model.initialise(self.make_generator("weights"))
         return model.to(self.dtype)
 
     def probe(self, model: Recurrent) -> dict[str, Any]:
         """Measure the norms on texts with the longest filler, the same texts for all networks of a seed."""
-        x, _ = self.names.draw(self.filler, PROBED, self.generator("probe"))
-        return vars(jacobian_norms(model, x))
+        x, _ = self.names.draw(self.filler, PROBED, self.make_generator("probe"))
+        return vars(compute_jacobian_norms(model, x))
 
     def add_norms(self, outcome: Outcome, split: str, columns: Mapping[str, Any]) -> None:
         """Add the norms over the distance, and at the distances from the name to the blank by length of filler."""
         norms = JacobianNorms(**columns)
-        outcome.curves += norms.curves(split)
-        outcome.metrics += norms.metrics(split, [FIXED + words for words in FILLERS if words <= self.filler], PROBED)
+        outcome.curves += norms.make_curves(split)
+        outcome.metrics += norms.make_metrics(
+            split, [FIXED + words for words in FILLERS if words <= self.filler], PROBED
+        )
 
 
-class Recall(_Named, Steps):
+class Recall(_NamedTexts, Steps):
     """Steps on fresh batches of texts of one length.
 
     `text_lengths` says how often each length occurs: "half-without" has half of the batches without a filler, the
@@ -61,14 +63,14 @@ class Recall(_Named, Steps):
 
     KEPT = ("step", "log", "data", "jacobians", "recalled")
 
-    at_once = 20  # well below a second
+    piece_size = 20  # well below a second
 
     def prepare(self) -> None:
         self.total = self.options["steps"]
-        self.model = self.first_model()
-        self.compute(self.model, reference_alone)  # such small networks are fastest on the CPU
+        self.model = self.make_first_model()
+        self.build_kernel(self.model, reference_only)  # such small networks are fastest on the CPU
         self.use_adam()
-        self.data = self.generator("data")
+        self.data = self.make_generator("data")
         self.log: dict[str, list[float]] = {"step": [], "nats_at_blank": []}
         self.jacobians: dict[str, dict[str, Any]] = {}
         self.recalled: dict[str, list[float]] = {}
@@ -80,17 +82,17 @@ class Recall(_Named, Steps):
     def work(self) -> Work:
         """Make some steps, or measure. Raises `Diverged` where the loss is not finite."""
         if not self.jacobians:
-            self.jacobians["start"] = self.probe(self.readable())
+            self.jacobians["start"] = self.probe(self.get_readable_model())
         if self.step < self.total:
             return (yield from super().work())
-        self.jacobians["end"] = self.probe(self.readable())
-        self.recalled = self._test()
+        self.jacobians["end"] = self.probe(self.get_readable_model())
+        self.recalled = self._test_recall()
         return f"recalled after {FIXED} words: {self.recalled['accuracy'][0]:.3f}"
 
     def take_step(self) -> Work:
-        x, y = self.names.draw(self._length(), self.options["batch_size"], self.data)
+        x, y = self.names.draw(self._draw_length(), self.options["batch_size"], self.data)
         loss = yield self.update(x, y)
-        self.check(loss)
+        self.check_loss(loss)
         if self.step % self.options["log_every"] == 0:
             self.log["step"].append(self.step)
             self.log["nats_at_blank"].append(loss)
@@ -101,7 +103,7 @@ class Recall(_Named, Steps):
         loss = functional.cross_entropy(self.model(x), y)
         return loss, loss.item()
 
-    def _length(self) -> int:
+    def _draw_length(self) -> int:
         """Draw the number of filler words of the next batch."""
         if not self.filler:
             return 0
@@ -113,13 +115,13 @@ class Recall(_Named, Steps):
     def measure(self, tell: Callable[[str], None]) -> Outcome:
         """Measure how often the name is recalled, and the norms at the end."""
         tell("names")
-        self.jacobians = {"end": self.probe(self.readable())}
-        self.recalled = self._test()
+        self.jacobians = {"end": self.probe(self.get_readable_model())}
+        self.recalled = self._test_recall()
         return self.outcome()
 
     @torch.no_grad()
-    def _test(self) -> dict[str, list[float]]:
-        model, generator = self.readable(), self.generator("test")
+    def _test_recall(self) -> dict[str, list[float]]:
+        model, generator = self.get_readable_model(), self.make_generator("test")
         columns: dict[str, list[float]] = {"distance": [], "accuracy": [], "probability": []}
         for filler in (f for f in FILLERS if f <= self.filler):
             x, y = self.names.draw(filler, TEXTS, generator)
@@ -144,7 +146,7 @@ class Recall(_Named, Steps):
         return outcome
 
 
-class RandomJacobians(_Named, Pieces):
+class RandomJacobians(_NamedTexts, Pieces):
     """The norms of a network with its first weights, which is not trained; a replica is a draw of weights and texts."""
 
     unit = "network"
@@ -152,7 +154,7 @@ class RandomJacobians(_Named, Pieces):
     engine = "reference"
 
     def prepare(self) -> None:
-        self.model = self.first_model()
+        self.model = self.make_first_model()
         self.parameters = sum(p.numel() for p in self.model.parameters())
 
     def advance(self) -> str:

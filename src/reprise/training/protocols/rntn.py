@@ -7,9 +7,9 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.data.corpus import SENTENCE_END, SPLITS
-from reprise.engines.readable import Hear
+from reprise.engines.readable import LossReceiver
 from reprise.engines.rntn import choose
-from reprise.engines.rntn.subsequences import cut
+from reprise.engines.rntn.subsequences import cut_subsequences
 from reprise.errors import require_known
 from reprise.models.rntn import initialise
 from reprise.records.record import Outcome
@@ -22,10 +22,10 @@ _DROPOUT_STREAM = 1
 class SubsequenceSGD(HalvingSchedule):
     """Epochs over the training text, each followed by the loss on the validation and test text."""
 
-    NEXT = "subsequence"
+    NEXT_UNIT = "subsequence"
     CARRIED = "hidden"
 
-    at_once = 1500
+    piece_size = 1500
     read_whole = True  # a text that is only read, in one call
 
     def prepare(self) -> None:
@@ -33,24 +33,24 @@ class SubsequenceSGD(HalvingSchedule):
         # Running text, such as text8, has no sentences: its state is carried and never reset.
         running = loaded.boundaries == "none"
         start, length = None if running else loaded.vocabulary.index(SENTENCE_END), self.options["subsequence_length"]
-        self.data = {s: cut(loaded.splits[s], start, length, carry=running) for s in SPLITS}
+        self.data = {s: cut_subsequences(loaded.splits[s], start, length, carry=running) for s in SPLITS}
         model = self.build_model(vocabulary=len(loaded.vocabulary))
         factors = {"v": 1.0} if options.get("factor_law") == "one" else None
         std, biases = options["weight_std"], options["bias_law"]
-        initialise(model, std, self.generator("weights"), biases=biases, constants=factors)
-        self.compute(model, choose)
-        self.begin({split: data.tokens for split, data in self.data.items()}, loaded)
+        initialise(model, std, self.make_generator("weights"), biases=biases, constants=factors)
+        self.build_kernel(model, choose)
+        self.begin_training({split: data.tokens for split, data in self.data.items()}, loaded)
 
     def length(self) -> int:
         return len(self.data[self.part])
 
     def take(self) -> Work:
         first, data = self.next, self.data[self.part]
-        at_once = self.length() if self.read_whole and self.part != "train" else self.at_once
-        self.next = min(self.next + at_once, self.length())
+        piece_size = self.length() if self.read_whole and self.part != "train" else self.piece_size
+        self.next = min(self.next + piece_size, self.length())
         if self.part != "train":
-            hear = {"hear": self.hear[self.part]} if self.part in self.hear else {}
-            return (yield self.kernel.evaluate(data.slice(first, self.next), **hear))
+            arguments = {"receive_losses": self.loss_receivers[self.part]} if self.part in self.loss_receivers else {}
+            return (yield self.kernel.evaluate(data.slice(first, self.next), **arguments))
         return (
             yield self.kernel.train(
                 data.slice(first, self.next),
@@ -67,11 +67,11 @@ class SubsequenceSGD(HalvingSchedule):
         self.read_whole = False
         return super().measure(tell)
 
-    def read_words(self, split: str, hear: Hear) -> None:
+    def read_words(self, split: str, receive_losses: LossReceiver) -> None:
         """See `Learner`; of the engine `reference`."""
         require_known(split, self.data, "--by-count", "split")
-        self.kernel.evaluate(self.data[split], hear)
+        self.kernel.evaluate(self.data[split], receive_losses)
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
-        model = self.readable()
+        model = self.get_readable_model()
         return torch.log_softmax(model(symbols, model.initial_state())[0][-1], -1)

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from reprise.data.corpus import SPLITS, Corpus, Split
-from reprise.data.treebank.tagged import KINDS, most_frequent_tags
-from reprise.engines.choice import reference_alone
+from reprise.data.treebank.tagged import KINDS, find_most_frequent_tags
+from reprise.engines.choice import reference_only
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
 from reprise.records.record import Outcome, make_curve, make_metric
@@ -36,7 +36,7 @@ class Batch:
     places: Tensor  # (T, B) int64
 
 
-def batch_of(split: Split, numbers: np.ndarray) -> Batch:
+def make_batch(split: Split, numbers: np.ndarray) -> Batch:
     """Put the sentences of these numbers side by side."""
     starts, lengths = split.offsets[numbers], np.diff(split.offsets)[numbers]
     t = np.arange(lengths.max())[:, None]
@@ -46,25 +46,25 @@ def batch_of(split: Split, numbers: np.ndarray) -> Batch:
     return Batch(numbers, torch.from_numpy(words).long(), torch.from_numpy(present), torch.from_numpy(places))
 
 
-def cut(numbers: np.ndarray, size: int) -> list[np.ndarray]:
+def cut_batches(numbers: np.ndarray, size: int) -> list[np.ndarray]:
     """Cut numbers into arrays of `size`; the last may be shorter."""
     return [numbers[first : first + size] for first in range(0, len(numbers), size)]
 
 
-def by_length(numbers: np.ndarray, *lengths: np.ndarray) -> np.ndarray:
+def sort_by_length(numbers: np.ndarray, *lengths: np.ndarray) -> np.ndarray:
     """Sort the numbers of sentences, the shortest first, by the last of their lengths, then by those before it."""
     return numbers[np.lexsort([each[numbers] for each in lengths])]
 
 
-def shuffled(size: int, pool: int, generator: torch.Generator, *lengths: np.ndarray) -> list[np.ndarray]:
+def shuffle_batches(size: int, pool: int, generator: torch.Generator, *lengths: np.ndarray) -> list[np.ndarray]:
     """Shuffle all sentences of these lengths into batches of sentences of like length, in random order.
 
-    Sentences are shuffled, sorted `by_length` within pools of so many batches, cut, and the batches shuffled: how long
-    a batch's sentences are says nothing about the next one's.
+    Sentences are shuffled, sorted by length within pools of so many batches, cut, and the batches shuffled: how long a
+    batch's sentences are says nothing about the next one's.
     """
     numbers = torch.randperm(len(lengths[0]), generator=generator).numpy()
-    pools = (by_length(some, *lengths) for some in cut(numbers, size * pool))
-    batches = [batch for some in pools for batch in cut(some, size)]
+    pools = (sort_by_length(some, *lengths) for some in cut_batches(numbers, size * pool))
+    batches = [batch for some in pools for batch in cut_batches(some, size)]
     return [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
 
 
@@ -82,12 +82,12 @@ class SentenceSGD(BatchEpochs):
     Every epoch reads all sentences once, in batches of its own. It ends after `patience` epochs in a row whose
     validation accuracy is not above the highest before them, or after `max_epochs`; what is reported is the first epoch
     with the highest. The training loss of an epoch is the mean over its batches, each under the weights before its
-    step. A class says `items_of` a corpus's split, and how many classes there are, `classes_of` the corpus.
+    step. A class says `make_items` a corpus's split, and how many classes there are, `count_classes` the corpus.
     """
 
     KEPT = (*BatchEpochs.KEPT, "right")
 
-    at_once = 8
+    piece_size = 8
     groups: tuple[str, ...]
     of_words: bool  # whether words are classified, or sentences
 
@@ -96,11 +96,11 @@ class SentenceSGD(BatchEpochs):
         if "tags.train" not in loaded.extra:
             raise UserError(f"{self.path}: its words bear no tags; give the experiment a dataset of tagged sentences")
         self.splits = loaded.splits
-        self.items = {split: self.items_of(loaded, split) for split in SPLITS}
+        self.items = {split: self.make_items(loaded, split) for split in SPLITS}
         self.counts = {split: len(items.classes) for split, items in self.items.items()}
-        model = self.build_model(vocabulary=len(loaded.vocabulary), classes=self.classes_of(loaded))
-        initialise(model, self.generator("weights"))
-        self.compute(model, reference_alone)
+        model = self.build_model(vocabulary=len(loaded.vocabulary), classes=self.count_classes(loaded))
+        initialise(model, self.make_generator("weights"))
+        self.build_kernel(model, reference_only)
         self.use_adam(fused=True)
         self.right: list[dict[str, list[int]]] = []  # answers by split and group, of every epoch
 
@@ -111,20 +111,22 @@ class SentenceSGD(BatchEpochs):
     def _accuracy(self, epoch: int, split: str) -> float:
         return sum(self.right[epoch][split]) / self.counts[split]
 
-    def batches_of(self, part: str) -> list[np.ndarray]:
+    def make_batches(self, part: str) -> list[np.ndarray]:
         """Return numbers of sentences."""
         lengths = np.diff(self.splits[part].offsets)
         if part == "train":
-            return shuffled(self.options["batch_size"], _POOL, self.generator(f"order {self.epoch}"), lengths)
-        return cut(by_length(np.arange(len(lengths)), lengths), _READING)
+            return shuffle_batches(
+                self.options["batch_size"], _POOL, self.make_generator(f"order {self.epoch}"), lengths
+            )
+        return cut_batches(sort_by_length(np.arange(len(lengths)), lengths), _READING)
 
-    def open(self, part: str) -> None:
-        super().open(part)
+    def begin_part(self, part: str) -> None:
+        super().begin_part(part)
         if part == "train":
             self.right.append({split: [0] * len(self.groups) for split in SPLITS})
 
     def take(self) -> Work:
-        batch = batch_of(self.splits[self.part], self.batches[self.next])
+        batch = make_batch(self.splits[self.part], self.batches[self.next])
         self.next += 1
         items, numbers = self.items[self.part], batch.numbers
         if self.of_words:
@@ -143,7 +145,7 @@ class SentenceSGD(BatchEpochs):
         loss = functional.cross_entropy(logits, y)
         return loss, (loss.item(), logits.argmax(1))
 
-    def note(self) -> str:
+    def describe_progress(self) -> str:
         if self.epoch:
             return f"validation accuracy {self._accuracy(self.epoch - 1, 'valid'):.4f}"
         return f"epoch 1, {self.part} text"
@@ -165,16 +167,16 @@ class SentenceSGD(BatchEpochs):
             if self.epoch and split != "train":
                 guessed = items.groups[items.guesses == items.classes]
                 right = np.bincount(guessed, minlength=len(self.groups)).tolist()
-                outcome.metrics += self._by_group(split, "accuracy", self.right[self.best_epoch - 1][split])
+                outcome.metrics += self._make_group_metrics(split, "accuracy", self.right[self.best_epoch - 1][split])
                 outcome.metrics.append(make_metric(split, "guessing", sum(right) / n, "share", n))
-                outcome.metrics += self._by_group(split, "guessing", right)
+                outcome.metrics += self._make_group_metrics(split, "guessing", right)
         if self.epoch:
-            self.count_epochs(outcome)
+            self.add_epoch_counts(outcome)
             rest = self.parameters - self.model.network.x.numel()
             outcome.metrics.append(make_metric("train", "parameters_without_vectors", rest, "parameters", 1))
         return outcome
 
-    def _by_group(self, split: str, name: str, right: Sequence[float]) -> list[dict[str, Any]]:
+    def _make_group_metrics(self, split: str, name: str, right: Sequence[float]) -> list[dict[str, Any]]:
         sizes = np.bincount(self.items[split].groups, minlength=len(self.groups)).tolist()
         scored = zip(self.groups, right, sizes, strict=True)
         return [make_metric(split, f"{name}_{group}", count / n, "share", n) for group, count, n in scored if n]
@@ -189,11 +191,11 @@ class Tagging(SentenceSGD):
 
     groups, of_words = KINDS, True
 
-    def items_of(self, corpus: Corpus, split: str) -> Items:
-        guesses = most_frequent_tags(corpus)[corpus.splits[split].tokens]
+    def make_items(self, corpus: Corpus, split: str) -> Items:
+        guesses = find_most_frequent_tags(corpus)[corpus.splits[split].tokens]
         return Items(corpus.extra[f"tags.{split}"], corpus.extra[f"kinds.{split}"], guesses)
 
-    def classes_of(self, corpus: Corpus) -> int:
+    def count_classes(self, corpus: Corpus) -> int:
         return len(corpus.facts["tags"])
 
 
@@ -206,11 +208,11 @@ class SentenceLabels(SentenceSGD):
 
     groups, of_words = ("short", "long"), False
 
-    def items_of(self, corpus: Corpus, split: str) -> Items:
+    def make_items(self, corpus: Corpus, split: str) -> Items:
         lengths = np.diff(corpus.splits[split].offsets)
         labels = corpus.extra[f"labels.{split}"]
         guess = int(2 * corpus.extra["labels.train"].sum() > len(corpus.extra["labels.train"]))
         return Items(labels, (lengths > np.median(lengths)).astype(np.int64), np.full_like(labels, guess))
 
-    def classes_of(self, corpus: Corpus) -> int:
+    def count_classes(self, corpus: Corpus) -> int:
         return 2

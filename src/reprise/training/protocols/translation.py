@@ -13,16 +13,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Split
-from reprise.data.pairs.pairs import is_parallel, lines_of_test, source_of
-from reprise.engines.choice import reference_alone
+from reprise.data.pairs.pairs import get_source, get_test_lines, is_parallel
+from reprise.engines.choice import reference_only
 from reprise.errors import UserError
-from reprise.evaluation.bleu_counts import bleu_counts
-from reprise.evaluation.sampling import beam_translation, translations
+from reprise.evaluation.bleu_counts import count_bleu
+from reprise.evaluation.sampling import translate_batch, translate_by_beam
 from reprise.models.translation import initialise
 from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import BatchEpochs
 from reprise.training.protocol import Work
-from reprise.training.protocols.tagging import batch_of, by_length, cut, shuffled
+from reprise.training.protocols.tagging import cut_batches, make_batch, shuffle_batches, sort_by_length
 from reprise.units import perplexity
 
 _SORTED_TOGETHER = 20
@@ -60,9 +60,9 @@ class Pairs:
         """Words of the targets and of the sources, (n,) each."""
         return np.diff(self.target.offsets), np.diff(self.source.offsets)
 
-    def batch(self, numbers: np.ndarray) -> PairBatch:
+    def make_batch(self, numbers: np.ndarray) -> PairBatch:
         """Return the pairs of these numbers, padded."""
-        source, target = (batch_of(split, numbers) for split in (self.source, self.target))
+        source, target = (make_batch(split, numbers) for split in (self.source, self.target))
         before = torch.cat([torch.full((1, len(numbers)), self.end), target.words[:-1]])
         places = target.present.flatten().nonzero()[:, 0]
         return PairBatch(source.words, source.present.sum(0), before, places, target.words.flatten()[places])
@@ -77,48 +77,50 @@ class Translation(BatchEpochs):
     test's sources are translated by the likeliest word at each time, `<unk>` excepted, up to `output_limit` words.
     """
 
-    PARTS, LAST = ("train", "valid"), ("test", "translate")
+    PARTS, LAST_PARTS = ("train", "valid"), ("test", "translate")
     KEPT = (*BatchEpochs.KEPT, "translations")
 
-    at_once = 5
+    piece_size = 5
 
     def prepare(self) -> None:
         self.corpus = self.load_corpus()
         if not is_parallel(self.corpus):
             raise UserError(f"{self.path}: no parallel text; the protocol translation needs one, such as multi30k")
-        source, self.end = source_of(self.corpus), self.corpus.vocabulary.index(SENTENCE_END)
+        source, self.end = get_source(self.corpus), self.corpus.vocabulary.index(SENTENCE_END)
         self.pairs = {s: Pairs(source.splits[s], self.corpus.splits[s], self.end) for s in SPLITS}
         self.counts = {split: len(pairs.target.tokens) for split, pairs in self.pairs.items()}
         self.pairs["translate"] = self.pairs["test"]
         model = self.build_model(source_vocabulary=len(source.vocabulary), vocabulary=len(self.corpus.vocabulary))
-        initialise(model, self.generator("weights"))
-        self.compute(model, reference_alone)
+        initialise(model, self.make_generator("weights"))
+        self.build_kernel(model, reference_only)
         self.use_adam(fused=True)
         self.translations: dict[int, list[int]] = {}  # by number of the pair
 
     def take(self) -> Work:
         numbers = self.batches[self.next]
         self.next += 1
-        batch = self.pairs[self.part].batch(numbers)
+        batch = self.pairs[self.part].make_batch(numbers)
         if self.part != "translate":
             return (yield (self.update if self.part == "train" else self.read)(batch))
         barred, limit = [self.corpus.vocabulary.index(UNKNOWN)], self.options["output_limit"]
-        sentences = translations(self.readable(), batch.source, batch.lengths, self.end, limit, barred)
+        sentences = translate_batch(self.get_readable_model(), batch.source, batch.lengths, self.end, limit, barred)
         self.translations |= dict(zip(numbers.tolist(), sentences, strict=True))
         return 0.0
 
     def translate(self, sentence: str, longest: int, width: int) -> str:
         """Translate a sentence, its unknown words read as `<unk>`: by the likeliest word each time, or by a beam."""
-        numbers = {word: i for i, word in enumerate(source_of(self.corpus).vocabulary)}
+        numbers = {word: i for i, word in enumerate(get_source(self.corpus).vocabulary)}
         words = (sentence.lower() if self.corpus.facts["lowercase"] else sentence).split()
         if not words:
             raise UserError("--source: has no words; give a sentence")
         source = torch.tensor([[numbers.get(word, numbers[UNKNOWN])] for word in words])
         barred = [self.corpus.vocabulary.index(UNKNOWN)]
         if width == 1:
-            (sentence,) = translations(self.readable(), source, torch.tensor([len(words)]), self.end, longest, barred)
+            (sentence,) = translate_batch(
+                self.get_readable_model(), source, torch.tensor([len(words)]), self.end, longest, barred
+            )
         else:
-            sentence = beam_translation(self.readable(), source, self.end, longest, width, barred)
+            sentence = translate_by_beam(self.get_readable_model(), source, self.end, longest, width, barred)
         return " ".join(self.corpus.vocabulary[word] for word in sentence)
 
     def loss(self, batch: PairBatch) -> tuple[Tensor, float]:
@@ -128,32 +130,32 @@ class Translation(BatchEpochs):
         nats = functional.cross_entropy(logits, batch.targets, reduction="sum")
         return nats / len(batch.lengths), nats.item()
 
-    def batches_of(self, part: str) -> list[np.ndarray]:
+    def make_batches(self, part: str) -> list[np.ndarray]:
         """Return numbers of pairs."""
         lengths = self.pairs[part].lengths
         if part == "train":
-            generator = self.generator(f"order {self.epoch}")
-            return shuffled(self.options["batch_size"], _SORTED_TOGETHER, generator, *lengths)
-        return cut(by_length(np.arange(len(self.pairs[part])), *lengths), _READ_TOGETHER)
+            generator = self.make_generator(f"order {self.epoch}")
+            return shuffle_batches(self.options["batch_size"], _SORTED_TOGETHER, generator, *lengths)
+        return cut_batches(sort_by_length(np.arange(len(self.pairs[part])), *lengths), _READ_TOGETHER)
 
-    def note(self) -> str:
+    def describe_progress(self) -> str:
         if self.epoch:
             return f"valid ppl {perplexity(self.history[self.best_epoch - 1]['valid']):.2f}"
         pairs = max(1, self.next * self.options["batch_size"])
-        return f"training loss {self.summed() / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
+        return f"training loss {self.get_part_nats() / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
 
     def outcome(self) -> Outcome:
         """Report losses of the best epoch and of every epoch, all test translations, and a few with their texts."""
-        outcome = self.curves(*self.PARTS)
+        outcome = self.make_curves(*self.PARTS)
         if not self.finished:
             return outcome
         losses = self.history[self.best_epoch - 1] | {"test": self.sums["test"] / self.counts["test"]}
         for split, loss in losses.items():
             outcome.metrics.append(make_metric(split, "cross_entropy", loss, "nats/token", self.counts[split]))
-        self.count_epochs(outcome)
-        words, lines = self.corpus.vocabulary, lines_of_test(self.corpus)
+        self.add_epoch_counts(outcome)
+        words, lines = self.corpus.vocabulary, get_test_lines(self.corpus)
         texts = [" ".join(words[i] for i in self.translations[n]) for n in range(len(lines))]
-        counts = bleu_counts(texts, [target for _, target in lines], self.corpus.facts["lowercase"])
+        counts = count_bleu(texts, [target for _, target in lines], self.corpus.facts["lowercase"])
         source_words = self.pairs["test"].lengths[1].tolist()
         every = {"kind": "translations", "split": "test", "decoder": "greedy", "texts": texts, **counts}
         chosen = range(0, len(lines), max(1, len(lines) // _SHOWN))[:_SHOWN]

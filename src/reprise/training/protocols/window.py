@@ -21,9 +21,9 @@ class WindowSGD(HalvingSchedule):
     or of the text ("text") stand boundary words, `</s>`, which is predicted and counted itself.
     """
 
-    NEXT = "window"
+    NEXT_UNIT = "window"
 
-    at_once = 10_000
+    piece_size = 10_000
 
     def prepare(self) -> None:
         loaded, options = self.load_words(running=False), self.config["model"]["options"]
@@ -35,9 +35,9 @@ class WindowSGD(HalvingSchedule):
             for split, text in texts.items()
         }
         model = self.build_model(vocabulary=len(loaded.vocabulary))
-        initialise(model, self.generator("weights"))
-        self.compute(model, choose)
-        self.begin({split: len(text) for split, text in texts.items()}, loaded)
+        initialise(model, self.make_generator("weights"))
+        self.build_kernel(model, choose)
+        self.begin_training({split: len(text) for split, text in texts.items()}, loaded)
         self._order: tuple[int, Tensor] | None = None
 
     def length(self) -> int:
@@ -46,23 +46,23 @@ class WindowSGD(HalvingSchedule):
     def take(self) -> Work:
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.options["batch_size"] if training else _READING
-        some = slice(self.next, min(self.next + size, self.length()))
-        self.next = some.stop
+        piece = slice(self.next, min(self.next + size, self.length()))
+        self.next = piece.stop
         if not training:
-            return (yield self.kernel.evaluate(x[some], y[some]))
-        chosen = self.order()[some]
-        how = {"learning_rate": self.learning_rate, "clip_norm": self.options["clip_norm"]}
-        return (yield self.kernel.train(x[chosen], y[chosen], **how))
+            return (yield self.kernel.evaluate(x[piece], y[piece]))
+        chosen = self.draw_order()[piece]
+        settings = {"learning_rate": self.learning_rate, "clip_norm": self.options["clip_norm"]}
+        return (yield self.kernel.train(x[chosen], y[chosen], **settings))
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p after the symbols, before which boundary words stand."""
         window = self.config["model"]["options"]["window"]
         before = torch.cat([torch.full((window,), self.end), symbols])[-window:]
-        return torch.log_softmax(self.readable()(before[None])[0], -1)
+        return torch.log_softmax(self.get_readable_model()(before[None])[0], -1)
 
-    def order(self) -> Tensor:
+    def draw_order(self) -> Tensor:
         """Return the epoch's order of windows, (n,) int64, by seed and epoch alone."""
         if self._order is None or self._order[0] != self.epoch:
-            generator = self.generator(f"order {self.epoch}")
+            generator = self.make_generator(f"order {self.epoch}")
             self._order = self.epoch, torch.randperm(self.counts["train"], generator=generator)
         return self._order[1]

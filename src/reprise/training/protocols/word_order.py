@@ -5,8 +5,8 @@ import math
 import numpy as np
 import torch
 
-from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split, offsets_of
-from reprise.data.synthetic.phrases import CHANGES, PHRASES, metric_of
+from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split, compute_offsets
+from reprise.data.synthetic.phrases import CHANGES, PHRASES, name_metric
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.records.record import Outcome, make_metric
@@ -32,30 +32,30 @@ class WordOrder(Pieces):
         self.model = self.build_model(vocabulary=len(self.ids))
         self.total = self.model.order
         self.end = loaded.vocabulary.index(SENTENCE_END)
-        self.counts = NGramCounts(self._positions(loaded.splits["train"]), self.model.vocabulary)
-        sentences = sentences_of(loaded.splits["test"])
-        changed = [changes(words, self.generator(f"sentence {i}")) for i, words in enumerate(sentences)]
+        self.counts = NGramCounts(self._make_positions(loaded.splits["train"]), self.model.vocabulary)
+        sentences = split_sentences(loaded.splits["test"])
+        changed = [change_order(words, self.make_generator(f"sentence {i}")) for i, words in enumerate(sentences)]
         kept = [i for i, orders in enumerate(changed) if orders]
         if not kept:
             raise UserError(f"{self.path}: no test sentence has two different words to exchange; use more text")
-        self.texts = {"original": self._held([sentences[i] for i in kept])}
-        self.texts |= {name: self._held([changed[i][k] for i in kept]) for k, name in enumerate(CHANGES)}
+        self.texts = {"original": self._hold_out([sentences[i] for i in kept])}
+        self.texts |= {name: self._hold_out([changed[i][k] for i in kept]) for k, name in enumerate(CHANGES)}
         spelled = ([self.ids.get(word, self.unknown) for word in phrase.split()] for phrase in PHRASES)
         self.phrases = dict(zip(PHRASES, map(np.array, spelled), strict=True))
-        self.texts["phrases"] = self._held(list(self.phrases.values()))
+        self.texts["phrases"] = self._hold_out(list(self.phrases.values()))
 
     @property
     def parameters(self) -> int:
         """n-grams of the orders that were counted."""
         return sum(len(self.counts.table(n).keys) for n in range(1, len(self.results) + 1))
 
-    def _positions(self, split: Split) -> Positions:
+    def _make_positions(self, split: Split) -> Positions:
         return Positions.of(split, self.model.order - 1, self.end, "sentence")
 
-    def _held(self, sentences: list[np.ndarray]) -> tuple[HeldOut, np.ndarray]:
+    def _hold_out(self, sentences: list[np.ndarray]) -> tuple[HeldOut, np.ndarray]:
         """Return the sentences, `</s>` put behind each, and their bounds."""
-        split = joined([np.append(words, self.end) for words in sentences])
-        return HeldOut(self._positions(split)), split.offsets
+        split = join_sentences([np.append(words, self.end) for words in sentences])
+        return HeldOut(self._make_positions(split)), split.offsets
 
     def advance(self) -> str:
         """Score all sentences under the model of the next order."""
@@ -64,7 +64,7 @@ class WordOrder(Pieces):
         for name, (held, offsets) in self.texts.items():
             p = self.model.estimate(self.counts, held, n)
             with np.errstate(divide="ignore"):  # a model without smoothing has zeros
-                scores[name] = sums(np.log(np.nan_to_num(p)), offsets)
+                scores[name] = sum_within(np.log(np.nan_to_num(p)), offsets)
         original = scores["original"]
         numbers: dict[str, float] = {}
         for name in CHANGES:
@@ -80,7 +80,7 @@ class WordOrder(Pieces):
         outcome, sentences = Outcome(), len(self.texts["original"][1]) - 1
         for n, numbers in enumerate(self.results, 1):
             for name, value in numbers.items():
-                order = f"{metric_of(name)}_order_{n}"
+                order = f"{name_metric(name)}_order_{n}"
                 if name not in self.phrases:
                     outcome.metrics.append(make_metric("test", order, value, "share", sentences))
                 elif math.isfinite(value):
@@ -88,22 +88,22 @@ class WordOrder(Pieces):
         return outcome
 
 
-def sentences_of(split: Split) -> list[np.ndarray]:
+def split_sentences(split: Split) -> list[np.ndarray]:
     """Return the words of every sentence, without its `</s>`."""
     return [words[:-1] for words in np.split(split.tokens.astype(np.int64), split.offsets[1:-1])]
 
 
-def joined(sentences: list[np.ndarray]) -> Split:
+def join_sentences(sentences: list[np.ndarray]) -> Split:
     """Join sentences, one after the other."""
-    return Split(np.concatenate(sentences).astype(np.int32), offsets_of(map(len, sentences)))
+    return Split(np.concatenate(sentences).astype(np.int32), compute_offsets(map(len, sentences)))
 
 
-def sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def sum_within(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Sum within the bounds, exact before they are rounded: the order of what is added changes no bit."""
     return np.array([math.fsum(values[a:b]) for a, b in zip(offsets, offsets[1:], strict=False)])
 
 
-def changes(words: np.ndarray, generator: torch.Generator) -> tuple[np.ndarray, np.ndarray] | None:
+def change_order(words: np.ndarray, generator: torch.Generator) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the words in another order, and with two neighbours exchanged; None where all words are alike."""
     borders = np.flatnonzero(words[1:] != words[:-1])
     if not len(borders):

@@ -216,7 +216,9 @@ def _make_original_rows(context: Context, name: str, length: int) -> list[dict[s
     rows, logged = [], _select_book(context, _LOGGED_TEXTS, name)
     for step, texts_of_step in logged.groupby("step"):
         texts = (texts_of_step.prompt + texts_of_step.text).tolist()
-        measured = {measure: (value, n) for measure, value, n in text_measures.measure(texts, text_measures.Words(""))}
+        measured = {
+            measure: (value, n) for measure, value, n in text_measures.measure_texts(texts, text_measures.Words(""))
+        }
         values = {measure: MeanEstimate(value, 1) for measure, (value, _) in measured.items()}
         share_of_words = context.get_printed(name, "words_in_book", "sample") if step == logged.step.max() else None
         values["words_in_book"] = MeanEstimate(share_of_words, 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.data.synthetic.phrases import CHANGES, FIXED, PHRASES, SENTENCE_2, metric_of
+from reprise.data.synthetic.phrases import CHANGES, FIXED, PHRASES, SENTENCE_2, name_metric
 from reprise.errors import require_known
 from reprise.evidence.numbers import TRANSLATIONS
 from reprise.report.papers.shared import cells
@@ -292,9 +292,9 @@ def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> T
             rows.append({**common, "quantity": context.get_status(name).absence, "kind": "", "about": "*"})
             continue
         for phrase in PHRASES:
-            pattern = f"{metric_of(phrase)}_order_* phrases"
+            pattern = f"{name_metric(phrase)}_order_* phrases"
             row = {**common, "quantity": f"“{phrase}”", "kind": "phrase", "about": pattern}
-            rows.append(row | _collect_by_order(context, name, "order", metric_of(phrase), "phrases", orders))
+            rows.append(row | _collect_by_order(context, name, "order", name_metric(phrase), "phrases", orders))
         for change in CHANGES:
             row = {
                 **common,
