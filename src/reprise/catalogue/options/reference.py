@@ -13,7 +13,7 @@ from reprise.catalogue.options.displays import DISPLAY_OPTIONS
 _HEAD = """# Options
 
 What may be named in a paper's file, and the options of each. `reprise schemas` writes this page from the classes in
-`src/reprise/catalogue/options/`. An option without a default has to be stated with its origin; a default is not part of
+`src/reprise/catalogue/options/`. An option without a default has to be stated with its origin. A default is not part of
 a configuration's hash.
 """
 _SIGNS = {annotated_types.Ge: ("≥", "ge"), annotated_types.Gt: (">", "gt"), annotated_types.Le: ("≤", "le")}
