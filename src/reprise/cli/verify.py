@@ -214,7 +214,7 @@ def readings_command(options: argparse.Namespace) -> None:
 
     A setting is one choice of what the paper does not state. This list was made when the numbers were known, so it
     describes and proves nothing. rows, seeds: how many numbers of the paper, and how many replicas of ours, were
-    compared. level %: mean distance from the printed numbers. as chosen %: the same for our own choices. effect %: mean
+    compared. level %: mean distance from the printed numbers. As chosen: the same for our own choices. effect %: mean
     distance of the differences between rows. log likelihood: of the printed numbers, with our SD over seeds. factor: of
     a unit that is in doubt.
     """

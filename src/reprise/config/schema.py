@@ -82,9 +82,9 @@ class Alternative(Strict):
     it has in place of the tier's. A choice of what is measured needs no training: `metrics` names, in place of all
     these, the metric of the same records for each of the claims'.
 
-    A `co_primary` alternative has the rank of the setting as chosen: claims are judged in full under it too. `found`
-    says that it was found after numbers were known. Where its model did not learn what `learned` asks, no claim is
-    judged under it.
+    A `co_primary` alternative has the rank of the setting as chosen: claims are judged in full under it too.
+    `declared_afterwards`: results of the setting as chosen were known then. Where its model did not learn what
+    `learned` asks, no claim is judged under it.
     """
 
     settings: dict[str, Scalar] = {}
@@ -95,7 +95,7 @@ class Alternative(Strict):
     metrics: dict[str, str] = {}
     words: str | None = Field(None, description="how prose names it: with Mikolov's schedule")
     co_primary: bool = False
-    found: Literal["afterwards"] | None = None
+    declared_afterwards: bool = False
     learned: Learned | None = None
 
     def get_changes(self, experiment: str) -> dict[str, Scalar]:

@@ -14,16 +14,19 @@ NOT_EQUAL = "not exactly"
 
 
 @dataclass(frozen=True)
-class Worked:
-    """A formula's value, whether it agrees with what is printed, and by which share of it it is off."""
+class ComputedNumber:
+    """Compare a formula's value with the printed number, or with the second formula that the paper calls equal.
+
+    `relative_difference`: of the value from the number it is compared with. `second_value`: that of the second formula.
+    """
 
     value: float
     agreement: str
-    off: float
-    other: float | None = None  # the value of the formula that the paper calls equal
+    relative_difference: float
+    second_value: float | None = None
 
 
-def work_out(entry: Arithmetic) -> Worked:
+def compute_number(entry: Arithmetic) -> ComputedNumber:
     """Return the value of the entry's formula beside the printed number, or beside the second formula.
 
     A printed number agrees if it is the value rounded to its last digit, halves either way; it is cut if it is the
@@ -31,9 +34,9 @@ def work_out(entry: Arithmetic) -> Worked:
     """
     value = evaluate(entry.formula, entry.values)
     if entry.equals is not None:
-        other = evaluate(entry.equals, entry.values)
-        same = value == other or math.isclose(value, other, rel_tol=1e-12)
-        return Worked(value, AGREES if same else NOT_EQUAL, value / other - 1, other)
+        second_value = evaluate(entry.equals, entry.values)
+        is_equal = value == second_value or math.isclose(value, second_value, rel_tol=1e-12)
+        return ComputedNumber(value, AGREES if is_equal else NOT_EQUAL, value / second_value - 1, second_value)
     printed, digit = read_printed(entry.printed)
     # A formula in floating point is exact to about 15 digits, which decides no half that anyone prints.
     exact = Fraction(value) if isinstance(value, int) else Fraction(value).limit_denominator(10**12)
@@ -42,4 +45,4 @@ def work_out(entry: Arithmetic) -> Worked:
         agreement = AGREES
     elif printed <= exact < printed + digit:
         agreement = CUT
-    return Worked(value, agreement, float(exact / printed - 1))
+    return ComputedNumber(value, agreement, float(exact / printed - 1))

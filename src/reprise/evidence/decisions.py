@@ -348,9 +348,12 @@ class Judged(Verdict):
 
 
 class CoPrimary(Judged):
-    """The claim under an alternative setting of equal rank. `found`: when it was found, as "afterwards"."""
+    """The claim under an alternative setting of equal rank.
 
-    found: str | None
+    `declared_afterwards`: results of the setting as chosen were known then.
+    """
+
+    declared_afterwards: bool
 
 
 class Alternative(Typed):

@@ -93,7 +93,10 @@ def summarise_gaps(gaps: Mapping[Term, float]) -> tuple[int, float, float | None
     return len(gaps), far, None
 
 
-HEAD = ("setting", "rows", "seeds", "level %", "as chosen %", "effect %", "log likelihood", "as chosen", "factor")
+HEAD = (
+    *("setting", "rows", "seeds", "level %", "level % as chosen", "effect %"),
+    *("log likelihood", "log likelihood as chosen", "factor"),
+)
 
 
 def make_rows(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:

@@ -82,7 +82,7 @@ def write_display(context: Context, entry: Entry, folder: Path) -> list[Path]:
 def find_absence(context: Context, entry: Entry) -> str:
     """Return why a figure or table of experiments has nothing to show: "not trained yet"; "" if it has."""
     status = context.sum_status(context.list_cited_experiments(entry.id)) if context.has_experiments(entry.id) else None
-    return status.absence if status and not status.run else ""
+    return status.missing_reason if status and not status.recorded else ""
 
 
 def make_table(context: Context, entry: Entry) -> Table:

@@ -12,7 +12,7 @@ from reprise.catalogue.models import MODELS
 from reprise.config.claims import Arithmetic
 from reprise.config.formula import evaluate, find_names, read_printed
 from reprise.config.project import read_paper
-from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, work_out
+from reprise.evidence.arithmetic import AGREES, CUT, DIFFERS, NOT_EQUAL, compute_number
 from reprise.units import convert_entropy, derive_metrics
 
 PAPERS = sorted((ROOT / "config/papers").glob("*.yaml"))
@@ -92,12 +92,12 @@ def test_printed_numbers_are_read_with_their_last_digit(text, value, digit):
     ],
 )
 def test_a_printed_number_agrees_is_cut_or_does_not_agree(formula, text, agreement):
-    assert work_out(entry(formula, printed=text)).agreement == agreement
+    assert compute_number(entry(formula, printed=text)).agreement == agreement
 
 
 def test_what_the_paper_calls_equal_is_equal_or_off_by_a_share():
-    assert work_out(entry("4 * (d + 1)", values={"d": 3}, equals="4 * d + 4")).agreement == AGREES
-    found = work_out(entry("3020000", equals="3032650"))
+    assert compute_number(entry("4 * (d + 1)", values={"d": 3}, equals="4 * d + 4")).agreement == AGREES
+    found = compute_number(entry("3020000", equals="3032650"))
     assert (found.agreement, found.other, found.off) == (NOT_EQUAL, 3032650, pytest.approx(-0.00417, abs=1e-5))
 
 
@@ -123,9 +123,9 @@ def test_committed_formulas_count_the_parameters_of_the_models(path):
 
 def test_what_the_papers_print_agrees_or_is_among_the_errata_found():
     rrntn = read_paper(ROOT / "config/papers/rrntn.yaml")[0]
-    found = {key: work_out(given) for key, given in rrntn.arithmetic.items()}
+    found = {key: compute_number(given) for key, given in rrntn.arithmetic.items()}
     docs = read_paper(ROOT / "docs/example-paper.yaml")[0].arithmetic.values()
-    assert {work_out(given).agreement for given in docs} == {AGREES}
+    assert {compute_number(given).agreement for given in docs} == {AGREES}
     off = {"parameters-text8-rntn-100": CUT, "parameters-text8-r-rntn-150": CUT}
     off |= {"rntn-single-bias": DIFFERS, "rntn-single-bias-text8": DIFFERS}
     assert {key: one.agreement for key, one in found.items() if one.agreement in {CUT, DIFFERS}} == off

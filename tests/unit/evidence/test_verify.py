@@ -20,7 +20,7 @@ LAW = "settings: {weight_law: fan-in-truncated-normal-corrected}, tiers: {quick:
 VARIANTS = f"""
     source: ours
     alternatives:
-      corrected: {{{LAW}, experiments: [rnn-t5, lstm-t5], co_primary: true, found: afterwards}}
+      corrected: {{{LAW}, experiments: [rnn-t5, lstm-t5], co_primary: true, declared_afterwards: true}}
       one-of-two: {{{LAW}, experiments: [rnn-t5]}}
 """
 BEST = "\n    source: ours\n    alternatives:\n      best: {metrics: {last_ten_accuracy: best_accuracy}}\n"
@@ -205,7 +205,7 @@ def test_readings_say_where_a_claim_holds(clone, capsys):
     # A reading of equal rank stands beside the claim with all that is said of it.
     ((name, beside),) = found["co_primary"].items()
     assert (name, beside["answer"]) == ("weight-law=corrected", "disagrees")
-    assert (beside["found"], beside["comparisons"][0]["estimate"]) == ("afterwards", pytest.approx(0.31 - 0.91))
+    assert (beside["declared_afterwards"], beside["comparisons"][0]["estimate"]) == (True, pytest.approx(0.31 - 0.91))
     assert (claims()["D2"]["alternatives"], claims()["D2"]["settings"]) == ({}, None)
     assert main(["readings", "digits", "--tier", "quick"]) == 0
     assert "weight-law=corrected" in capsys.readouterr().out

@@ -17,8 +17,8 @@ def test_values_are_those_of_finished_replicas_and_status_counts_diverged_and_mi
     assert context.get_status("rnn-t10@weight-law=corrected") == Status(1, 0, 19)
     assert context.sum_status(["rnn-t10", "rnn-t20"]) == Status(2, 1, 37)
     # What trains nothing is not said to be untrained.
-    absences = [context.get_status(name).absence for name in ("u14-output-weight-gradient", "rnn-t20")]
-    absences.append(context.sum_status(["u14-output-weight-gradient", "rnn-t20"]).absence)
+    absences = [context.get_status(name).missing_reason for name in ("u14-output-weight-gradient", "rnn-t20")]
+    absences.append(context.sum_status(["u14-output-weight-gradient", "rnn-t20"]).missing_reason)
     assert absences == ["not run yet", "not trained yet", "not trained yet"]
 
 

@@ -55,7 +55,7 @@ def test_every_claim_experiment_and_display_with_results_is_found_in_the_index(t
     addresses = {address for address, _ in json.loads(folded(text)["index"])}
     for tier, papers in contexts().items():
         for name, context in papers.items():
-            ran = {e.experiment for e in context.experiments if context.get_status(e.experiment).run}
+            ran = {e.experiment for e in context.experiments if context.get_status(e.experiment).recorded}
             assert {f"{name}/{tier}/experiments/{experiment}" for experiment in ran} <= addresses
             assert {f"{name}/{key}" for key in context.paper.claims} <= addresses
 

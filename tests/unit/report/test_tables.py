@@ -71,7 +71,7 @@ def test_convergence_counts_a_replica_that_reached_100_percent_before_it_diverge
     raw = table.rows.set_index("experiment").loc["rnn-t10"]
     # Replica 0 at step 10, replica 2 at step 5 before it diverged; replica 1 never.
     assert (raw.first_median, raw.first_lowest, raw.first_highest, raw.reached) == (7.5, 5, 10, 2)
-    assert (raw.finished, raw.diverged, raw.run) == (2, 1, 3)
+    assert (raw.finished, raw.diverged, raw.recorded) == (2, 1, 3)
     assert raw.last_mean == pytest.approx(0.65)
     assert raw.last_std == pytest.approx(0.7 / math.sqrt(2))
     # 1.0 and 0.3: 12.706 standard errors of 0.35, with one degree of freedom, leave nothing out that a share can be.
@@ -113,8 +113,8 @@ def test_checks_are_held_to_their_tolerance_and_name_their_claims(tmp_path):
     read = by(checks(make_context(tmp_path), "checks", {}), "check")
     failed, waiting = read["u15-omega-as-printed"], read["u14-output-weight-gradient"]
     assert list(read["u13-parameter-formula"].values())[1:] == ["left = right", "0", "0", "yes", "U13"]
-    assert (failed["Held"], failed["Largest error"], failed["Claims"]) == ("no", "0.25 parameters", "U15")
-    assert (waiting["Comparison"], waiting["Held"]) == ("not run yet", "–")
+    assert (failed["Holds"], failed["Largest error"], failed["Claims"]) == ("no", "0.25 parameters", "U15")
+    assert (waiting["Comparison"], waiting["Holds"]) == ("not run yet", "–")
 
 
 def test_csv_keeps_twelve_digits_and_the_others_are_escaped(tmp_path):

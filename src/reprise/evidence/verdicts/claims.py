@@ -76,7 +76,10 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
         welch=_decide_by_welch(claim, verdict, table),
         settings=summary(under, verdict),
         co_primary={
-            r.name: CoPrimary(**_list_judged_fields(claim, _decide_on_all(r), r.table), found=r.choice.found)
+            r.name: CoPrimary(
+                **_list_judged_fields(claim, _decide_on_all(r), r.table),
+                declared_afterwards=r.choice.declared_afterwards,
+            )
             for r in primary
         },
         alternatives={reading.name: _summarise_reading(reading) for reading in under},

@@ -152,10 +152,10 @@ def describe_replicas(context: Context, display_id: str) -> str:
     if not context.has_experiments(display_id):
         return ""
     names = context.list_cited_experiments(display_id)
-    statuses = {name: status for name in names if (status := context.get_status(name)).run}
+    statuses = {name: status for name in names if (status := context.get_status(name)).recorded}
     if not statuses:
-        return f"{context.sum_status(names).absence.capitalize()}."
-    counts = [status.run for status in statuses.values()]
+        return f"{context.sum_status(names).missing_reason.capitalize()}."
+    counts = [status.recorded for status in statuses.values()]
     counts_by_name = {
         "experiments": len(statuses),
         "replicas of each": format_range(min(counts), max(counts)),

@@ -155,8 +155,8 @@ def make_blocks(
         displays = list(filter(None, (_make_display(context, entry, folder) for entry in display_entries)))
         displays.sort(key=lambda display: not _NUMBERED.match(display["entry"].id))
         all_cards = [cards.make_card(context, experiment) for experiment in context.experiments]
-        all_cards.sort(key=lambda card: not card["status"].run)
-        run_cards = [card for card in all_cards if card["status"].run]
+        all_cards.sort(key=lambda card: not card["status"].recorded)
+        run_cards = [card for card in all_cards if card["status"].recorded]
         if not run_cards and not displays:
             continue
         address = f"{name}/{tier}"

@@ -43,23 +43,23 @@ class Status:
     is_trained: bool = True
 
     @property
-    def run(self) -> int:
+    def recorded(self) -> int:
         """Return the number of replicas with a record."""
         return self.finished + self.diverged
 
     @property
-    def wanted(self) -> int:
+    def planned(self) -> int:
         """Return the number of replicas that the tier asks for."""
-        return self.run + self.missing
+        return self.recorded + self.missing
 
     @property
-    def absence(self) -> str:
+    def missing_reason(self) -> str:
         """Return the text that replaces a result if no replica has run."""
-        return _NOT_IN_TIER if not self.wanted else _NOT_TRAINED if self.is_trained else _NOT_RUN
+        return _NOT_IN_TIER if not self.planned else _NOT_TRAINED if self.is_trained else _NOT_RUN
 
     def explain_missing_value(self, value: object | None) -> str:
         """Return the text that replaces a result; `value` is None if replicas finished without the metric."""
-        return NOT_MEASURED if value is None and self.finished else self.absence
+        return NOT_MEASURED if value is None and self.finished else self.missing_reason
 
 
 class Sample(dict[str, Any]):

@@ -160,7 +160,7 @@ def add_panel_note(axes: Axes, text: str) -> None:
 
 def list_incomplete_replicas(status: Status) -> list[str]:
     """Write how many replicas ran if some are missing, and how many diverged."""
-    counts = [f"{status.run} of {status.wanted} run"] if status.missing else []
+    counts = [f"{status.recorded} of {status.planned} run"] if status.missing else []
     return counts + ([f"{status.diverged} diverged"] if status.diverged else [])
 
 

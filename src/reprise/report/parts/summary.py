@@ -94,6 +94,7 @@ class NearestSetting:
     Attributes:
         document: The number of the document.
         setting: The name of the setting.
+        is_declared_afterwards: Whether results of our choice were known when the setting was declared.
         titles: The models that are near the paper's numbers.
         distance: Their largest distance under the setting, in %.
         chosen_distance: Their largest distance as chosen, in %.
@@ -103,6 +104,7 @@ class NearestSetting:
 
     document: str
     setting: str
+    is_declared_afterwards: bool
     titles: list[str]
     distance: float
     chosen_distance: float
@@ -239,7 +241,7 @@ def _find_nearest_setting(context: Context, answers: Sequence[Answer]) -> Neares
     if not any(answer.is_full_protocol and answer.is_trained and answer.plotted_comparison for answer in answers):
         return None
     equal_rank = {
-        f"{assumption}={name}" for assumption, name, choice in context.paper.list_choices() if choice.co_primary
+        f"{assumption}={name}": choice for assumption, name, choice in context.paper.list_choices() if choice.co_primary
     }
     nearest = next(
         (
@@ -258,6 +260,7 @@ def _find_nearest_setting(context: Context, answers: Sequence[Answer]) -> Neares
     return NearestSetting(
         context.paper.document,
         name_alternative(context.paper, nearest.reading),
+        equal_rank[nearest.reading].declared_afterwards,
         [context.get_title(term.experiment) for term in distances if term in near_terms],
         distance,
         max(chosen_distances[term] for term in near_terms),

@@ -157,14 +157,16 @@ class AlternativeResult:
     @property
     def has_runs(self) -> bool:
         """Return whether it has training runs; without variants, whether a claim is judged under it."""
-        return bool(self.status.run if self.has_variants else self.judged_claims)
+        return bool(self.status.recorded if self.has_variants else self.judged_claims)
 
     @property
     def state(self) -> str:
         """Describe it: "not trained yet", "trained: no claim changes", "trained: U1: agrees → disagrees"."""
-        if self.has_variants and not self.status.run:
-            return self.status.absence
-        trained = f"{self.status.run} of {self.status.wanted} replicas trained" if self.status.missing else "trained"
+        if self.has_variants and not self.status.recorded:
+            return self.status.missing_reason
+        trained = (
+            f"{self.status.recorded} of {self.status.planned} replicas trained" if self.status.missing else "trained"
+        )
         changes = summarise_changes(self.changed_claims.items()) or (
             f"no claim changes (of {', '.join(self.judged_claims)})" if self.judged_claims else ""
         )

@@ -44,19 +44,19 @@ def describe_settings(paper: Paper, chosen: Mapping[str, Any]) -> str:
 
 def count_replicas(status: Status) -> dict[str, Any]:
     """Return the values that a row needs for its column of replicas."""
-    reason = f"{status.diverged} of {status.run} diverged" if status.diverged else status.absence
-    return {"n": status.finished, "wanted": status.wanted, "diverged": status.diverged, "absence": reason}
+    reason = f"{status.diverged} of {status.recorded} diverged" if status.diverged else status.missing_reason
+    return {"n": status.finished, "planned": status.planned, "diverged": status.diverged, "missing_reason": reason}
 
 
 def format_replicas_or_absence(row: Mapping[str, Any]) -> str:
     """Write the number of replicas of a row from `count_replicas`; the reason if none has finished."""
-    return format_replicas(row["n"], row["wanted"], row["diverged"]) if row["n"] else row["absence"]
+    return format_replicas(row["n"], row["planned"], row["diverged"]) if row["n"] else row["missing_reason"]
 
 
-def format_replicas(finished: int, wanted: int, diverged: int = 0) -> str:
+def format_replicas(finished: int, planned: int, diverged: int = 0) -> str:
     """Write "3"; "1 of 3" if the tier asks for more than have run; "3 (1 diverged)"."""
     run = finished + diverged
-    text = f"{run} of {wanted}" if wanted > run else str(run)
+    text = f"{run} of {planned}" if planned > run else str(run)
     return f"{text} ({diverged} diverged)" if diverged else text
 
 

@@ -149,8 +149,8 @@ def _make_loss_rows(context: Context, name: str) -> list[dict[str, Any]]:
         }
         row["gap_in_std"] = None if gap is None else gap / original_sd
         row["within"] = None if gap is None else abs(gap) <= _MAX_SDS * original_sd
-        row["absence"] = "diverged" if status.run else status.absence
-        rows.append(row | cells.pick_attributes(status, "diverged", "wanted"))
+        row["missing_reason"] = "diverged" if status.recorded else status.missing_reason
+        rows.append(row | cells.pick_attributes(status, "diverged", "planned"))
     return rows
 
 
@@ -182,7 +182,8 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         rows += [_make_final_row(context, name, decoder, steps - 1, final_length) for decoder in ("sample", "argmax")]
         rows.append(_make_final_row(context, name, "book", None, final_length))
         texts = f"{context.get_setting(name, 'training.samples')} texts of each replica"
-        source = f", the original of {format_integer(originals[0]['of'])} of its author's log" if originals else ""
+        logged = format_integer(originals[0]["texts_at_step"]) if originals else ""
+        source = f", the original of {logged} of its author's log" if originals else ""
         notes.append(f"{context.get_title(name)}: a row of ours is of {texts}{source}.")
     frame = pd.DataFrame(rows)
     columns = [
@@ -224,7 +225,8 @@ def _make_original_rows(context: Context, name: str, length: int) -> list[dict[s
         values["words_in_book"] = MeanEstimate(share_of_words, 1)
         row = _make_measures_row(context, name, "original, sampled", int(step), length, values)
         rows.append(
-            row | {"stops": measured[_FULL_STOPS][1] if _FULL_STOPS in measured else 0, "of": len(texts_of_step)}
+            row
+            | {"stops": measured[_FULL_STOPS][1] if _FULL_STOPS in measured else 0, "texts_at_step": len(texts_of_step)}
         )
     return rows
 
@@ -356,12 +358,12 @@ def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         for sample in (sample for sample in our_samples if sample["kind"] == kind):
             rows.append((kind, sample["prompt"], f"ours, {_TEXT_NAMES[sample['decoder']]}", sample["text"], ""))
     columns = [
-        Column("Prompt", lambda row: f"{row['prompt']}{BAR}" if row["first"] else "", is_text=True),
-        make_text_column("Whose", "whose"),
+        Column("Prompt", lambda row: f"{row['prompt']}{BAR}" if row["is_first_row"] else "", is_text=True),
+        make_text_column("Origin", "origin"),
         make_text_column("Completion", "text"),
     ]
-    frame = pd.DataFrame(rows, columns=["kind", "prompt", "whose", "text", "printed"])
-    frame["first"] = ~frame.kind.duplicated()
+    frame = pd.DataFrame(rows, columns=["kind", "prompt", "origin", "text", "printed"])
+    frame["is_first_row"] = ~frame.kind.duplicated()
     notes = [_write_sampling_note(context, name), *_write_original_notes(context, name, original)]
     if (frame.kind == "operator-blank").any():
         notes.insert(1, _OPERATOR_NOTE)
@@ -385,7 +387,7 @@ def _write_original_notes(context: Context, name: str, original: pd.DataFrame) -
             notes.append(f"{place}: in our copy of the document “{row.printed}”.")
     notes += wording.write_corpus_notes(context, [name])
     if not context.list_samples(name):
-        notes.append(f"Ours: {context.get_status(name).absence}.")
+        notes.append(f"Ours: {context.get_status(name).missing_reason}.")
     return notes
 
 

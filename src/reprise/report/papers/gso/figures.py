@@ -117,7 +117,7 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
     if all(counts.empty for _, counts in losses_by_name.values()):
         status = context.get_status(name)
         return style.draw_empty_figure(
-            context.get_display(figure_id).title, "diverged" if status.run else status.absence
+            context.get_display(figure_id).title, "diverged" if status.recorded else status.missing_reason
         )
     figure, (loss_axes, count_axes) = style.make_panels(4.2, 2, 1, sharex=True, height_ratios=[2, 1])
     handles = []

@@ -263,7 +263,7 @@ def _make_row(context: Context, name: str, names: Sequence[str]) -> dict[str, An
         **make_mean_values(in_bits, "bits"),
         "nats_by_line": by_line.mean,
         "replica_std": nats.replica_sd,
-        "freedom": nats.df,
+        "degrees_of_freedom": nats.df,
         "gap_as_nats": nats.compute_gap(paper),
         "gap_as_bits": in_bits.compute_gap(paper),
         "gap_as_nats_in_std": nats.compute_gap_in_sds(paper),
@@ -277,7 +277,7 @@ def _make_row(context: Context, name: str, names: Sequence[str]) -> dict[str, An
         "best_epoch": compute_mean(context.get_values(name, "best_epoch", "valid")),
         "n": nats.n,
         "diverged": len(list_unstable(context, name)),
-        **pick_attributes(status, "run", "wanted", "absence"),
+        **pick_attributes(status, "recorded", "planned", "missing_reason"),
     }
 
 
@@ -326,7 +326,7 @@ def _make_relative_column(title: str, key: str) -> Column:
     return Column(title, lambda row: format_signed(None if pd.isna(row[key]) else 100 * row[key], 1, " %"))
 
 
-_FOLDS_COLUMN = Column("Folds", lambda row: format_replicas(row["n"], row["wanted"], row["run"] - row["n"]))
+_FOLDS_COLUMN = Column("Folds", lambda row: format_replicas(row["n"], row["planned"], row["recorded"] - row["n"]))
 _FACTS = [
     ("lines", "all", "Lines", "count"),
     ("dropped_lines", "all", "Lines without a letter, left out", "count"),
@@ -366,17 +366,21 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     our_lines = sorted(lines, key=lambda entry: entry[:3])[:_MAX_LINES]
     pairs = [("paper", pair) for pair in options["printed"]]
     pairs += [(f"ours, fold {fold}", sample) for *_, fold, sample in our_lines]
-    rows = [row for whose, pair in pairs for row in _make_prediction_rows(whose, pair["line"], pair["prediction"])]
+    rows = [row for origin, pair in pairs for row in _make_prediction_rows(origin, pair["line"], pair["prediction"])]
     notes = ["Right: of the characters after the first of a line, the share that was held most probable."]
-    notes += [] if our_lines else [f"Ours: {context.get_status(name).absence}."]
+    notes += [] if our_lines else [f"Ours: {context.get_status(name).missing_reason}."]
     notes += [*write_corpus_notes(context, [name]), *wording.write_reduction_notes(context, [name])]
     columns = [
-        Column("Whose", lambda row: row["whose"] if row["begins"] else "", is_text=True),
-        Column("Right", lambda row: f"{format_fixed(100 * row['right'], 0)} %" if row["begins"] else ""),
+        Column("Origin", lambda row: row["origin"] if row["is_first_piece"] else "", is_text=True),
+        Column(
+            "Correct", lambda row: f"{format_fixed(100 * row['correct_share'], 0)} %" if row["is_first_piece"] else ""
+        ),
         make_text_column("Line", "kind"),
         Column("Characters", lambda row: row["text"], is_text=True, is_code=True),
     ]
-    return Table(columns, pd.DataFrame(rows, columns=["whose", "right", "kind", "text", "begins"]), notes)
+    return Table(
+        columns, pd.DataFrame(rows, columns=["origin", "correct_share", "kind", "text", "is_first_piece"]), notes
+    )
 
 
 def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -397,21 +401,22 @@ def facts(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
         make_text_column("Fact", "title"),
         Column("Paper", lambda row: f"{row['paper_says']} {_format_amount(row['paper'], row['kind'])}".strip()),
         Column(
-            "Ours", lambda row: row["absence"] if pd.isna(row["ours"]) else _format_amount(row["ours"], row["kind"])
+            "Ours",
+            lambda row: row["missing_reason"] if pd.isna(row["ours"]) else _format_amount(row["ours"], row["kind"]),
         ),
         Column("Ours − paper", lambda row: _format_amount(row["difference"], "count")),
     ]
-    keys = ["metric", "split", "title", "kind", "paper", "paper_says", "ours", "difference", "absence"]
+    keys = ["metric", "split", "title", "kind", "paper", "paper_says", "ours", "difference", "missing_reason"]
     return Table(columns, pd.DataFrame(rows, columns=keys), write_corpus_notes(context, [name]))
 
 
-def _make_prediction_rows(whose: str, line: str, prediction: str) -> Iterator[dict[str, Any]]:
+def _make_prediction_rows(origin: str, line: str, prediction: str) -> Iterator[dict[str, Any]]:
     """Yield two rows per piece of a line: the true characters and the predicted ones."""
     share_right = sum(a == b for a, b in zip(line[1:], prediction[1:], strict=True)) / (len(line) - 1)
     for piece in _LINE_PIECE.finditer(line):
-        row = {"whose": whose, "right": share_right}
-        yield row | {"kind": "true", "text": piece[0], "begins": piece.start() == 0}
-        yield row | {"kind": "predicted", "text": prediction[slice(*piece.span())], "begins": False}
+        row = {"origin": origin, "correct_share": share_right}
+        yield row | {"kind": "true", "text": piece[0], "is_first_piece": piece.start() == 0}
+        yield row | {"kind": "predicted", "text": prediction[slice(*piece.span())], "is_first_piece": False}
 
 
 def _format_amount(value: float | None, kind: str) -> str:

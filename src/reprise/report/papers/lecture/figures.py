@@ -262,7 +262,7 @@ def taggers(context: Context, figure_id: str, options: Mapping[str, Any]) -> Fig
     names = context.list_cited_experiments(figure_id)
     statuses = [context.get_status(name) for name in names]
     notes = [
-        f" ({status.finished} of {status.wanted} run)" if status.missing or status.diverged else ""
+        f" ({status.finished} of {status.planned} run)" if status.missing or status.diverged else ""
         for status in statuses
     ]
     labels = [f"{context.get_title(name)}{note}" for name, note in zip(names, notes, strict=True)]
@@ -364,7 +364,7 @@ def _make_labels(context: Context, names: list[str]) -> dict[str, str]:
         text = f"{'+ ' if step else ''}{rest}" + (f" ({step})" if rests.count(rest) > 1 else "")
         status = context.get_status(name)
         text = "model as the notes print it" if text == "as printed" else text
-        labels[name] = text if status.run else f"{text} ({status.absence})"
+        labels[name] = text if status.recorded else f"{text} ({status.missing_reason})"
     return labels
 
 

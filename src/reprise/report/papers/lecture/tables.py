@@ -50,7 +50,7 @@ def ngrams(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         by_metric = {metric: context.get_curve_points(name, metric, "test") for metric in _QUANTITIES}
         entropy_metric = "score_cross_entropy" if len(by_metric["score_sum"]) else "cross_entropy"
         if all(points.empty for points in by_metric.values()):
-            rows.append({"experiment": name, "title": title, "quantity": context.get_status(name).absence})
+            rows.append({"experiment": name, "title": title, "quantity": context.get_status(name).missing_reason})
         for metric, (quantity, convert) in _QUANTITIES.items():
             values = {int(n): convert(compute_mean(v.dropna().to_numpy())) for n, v in by_metric[metric].iterrows()}
             if metric == entropy_metric and len(by_metric["zero_share"]):
@@ -96,7 +96,7 @@ def storage(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         *(cells.make_count_column(f"{int(size[6:]):,} words", size) for size in sizes),
     ]
     notes = wording.write_corpus_notes(context, [name])
-    notes += [] if sizes else [f"{context.get_status(name).absence.capitalize()}."]
+    notes += [] if sizes else [f"{context.get_status(name).missing_reason.capitalize()}."]
     return verdicts.add_claims_column(
         context, Table(columns, frame, notes), lambda row: (f"stored_order_{row['order']}* train",)
     )
@@ -151,7 +151,7 @@ def _make_model_row(context: Context, name: str, is_own: bool) -> dict[str, Any]
         "parameters": cells.find_parameter_count(context, name),
         **collect_mean_values(context, name, {"mean": ("perplexity", "test"), "valid_mean": ("perplexity", "valid")}),
         **count_replicas(status),
-        "absence": "diverged" if status.run else status.absence,
+        "missing_reason": "diverged" if status.recorded else status.missing_reason,
     }
 
 
@@ -164,9 +164,9 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         quantities = {
             "sentence_1": (f"accuracy_at_{FIXED}", "test"),
             "sentence_2": (f"accuracy_at_{FIXED + SENTENCE_2}", "test"),
-            "far": (f"accuracy_at_{longest[name]}", "test"),
-            "start": (f"log10_jacobian_at_{longest[name]}", "start"),
-            "end": (f"log10_jacobian_at_{longest[name]}", "end"),
+            "accuracy_longest": (f"accuracy_at_{longest[name]}", "test"),
+            "log10_norm_before": (f"log10_jacobian_at_{longest[name]}", "start"),
+            "log10_norm_after": (f"log10_jacobian_at_{longest[name]}", "end"),
         }
         patterns[name] = [" ".join(quantity) for quantity in quantities.values()]
         row = {"experiment": name, "title": context.get_title(name), "longest": longest[name]}
@@ -176,9 +176,9 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         make_text_column("Network", "title"),
         cells.make_interval_column(f"Recalled ± {INTERVAL}: sentence 1, {FIXED} words", "sentence_1", 3, is_share=True),
         cells.make_interval_column(f"Sentence 2, {FIXED + SENTENCE_2} words", "sentence_2", 3, is_share=True),
-        cells.make_interval_column(f"{longest_text} words", "far", 3, is_share=True),
-        Column(f"Norm over {longest_text} words: before training", _make_norm_formatter("start")),
-        Column("after", _make_norm_formatter("end")),
+        cells.make_interval_column(f"{longest_text} words", "accuracy_longest", 3, is_share=True),
+        Column(f"Norm over {longest_text} words: before training", _make_norm_formatter("log10_norm_before")),
+        Column("after", _make_norm_formatter("log10_norm_after")),
         _REPLICAS_COLUMN,
     ]
     chances = {1 / context.get_setting(name, "data.names") for name in names}
@@ -207,9 +207,9 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     names = context.list_cited_experiments(table_id)
     rows = _make_accuracy_rows(context, names, _WORD_GROUPS)
     if baseline := _get_guessing_accuracies(context, names, _WORD_GROUPS):
-        row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "wanted": 0, "diverged": 0}
+        row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "planned": 0, "diverged": 0}
         row |= {f"accuracy{group}": share for group, share in zip(_WORD_GROUPS, baseline, strict=True)}
-        rows.append(row | {"absence": DASH})
+        rows.append(row | {"missing_reason": DASH})
     return _make_accuracy_table(
         context,
         names,
@@ -289,18 +289,20 @@ def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     for name in names:
         common = {"experiment": name, "title": context.get_title(name)}
         if not context.get_status(name).finished:
-            rows.append({**common, "quantity": context.get_status(name).absence, "kind": "", "about": "*"})
+            rows.append(
+                {**common, "quantity": context.get_status(name).missing_reason, "kind": "", "metric_pattern": "*"}
+            )
             continue
         for phrase in PHRASES:
             pattern = f"{name_metric(phrase)}_order_* phrases"
-            row = {**common, "quantity": f"“{phrase}”", "kind": "phrase", "about": pattern}
+            row = {**common, "quantity": f"“{phrase}”", "kind": "phrase", "metric_pattern": pattern}
             rows.append(row | _collect_by_order(context, name, "order", name_metric(phrase), "phrases", orders))
         for change in CHANGES:
             row = {
                 **common,
                 "quantity": _CHANGE_NAMES[change],
                 "kind": "share",
-                "about": f"above_{change}_order_* test",
+                "metric_pattern": f"above_{change}_order_* test",
             }
             row |= _collect_by_order(context, name, "order", f"above_{change}", "test", orders)
             rows.append(row | _collect_by_order(context, name, "tied", f"tied_with_{change}", "test", orders))
@@ -310,10 +312,10 @@ def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> T
         *(Column(f"n = {n}", _make_score_formatter(n)) for n in orders),
     ]
     number_keys = (f"{kind}_{n}" for kind in ("order", "tied") for n in orders)
-    keys = ["experiment", "title", "quantity", "kind", "about", *number_keys]
+    keys = ["experiment", "title", "quantity", "kind", "metric_pattern", *number_keys]
     notes = ["No number stands where the phrase has probability 0.", *wording.write_corpus_notes(context, names)]
     table = Table(columns, pd.DataFrame(rows, columns=keys), notes)
-    return verdicts.add_claims_column(context, table, lambda row: (row["about"],))
+    return verdicts.add_claims_column(context, table, lambda row: (row["metric_pattern"],))
 
 
 def _collect_by_order(context: Context, name: str, key: str, metric: str, split: str, orders: range) -> dict[str, Any]:
@@ -356,7 +358,9 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     )
     notes = [f"BLEU by sacrebleu, {signature.removeprefix('BLEU|')}." for signature in signatures]
     statement = "One and the same translation of all sentences, so that nothing of a source is in it"
-    notes += wording.write_model_note(statement, context, dict(zip(names, rows.alike, strict=True)))
+    notes += wording.write_model_note(
+        statement, context, dict(zip(names, rows.replicas_with_one_translation, strict=True))
+    )
     notes += wording.write_model_note(
         wording.BEST_AT_LAST_EPOCH, context, wording.count_best_at_last_epoch(context, names)
     )
@@ -367,7 +371,7 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
         cells.PARAMETERS_COLUMN,
         cells.make_interval_column(f"Test perplexity ({INTERVAL})", "perplexity", 2, lower_bound=1.0),
         cells.make_interval_column(f"BLEU ± {INTERVAL}", "bleu", 2),
-        Column("Different translations", lambda row: _format_part(row["different"], row["translated"])),
+        Column("Different translations", lambda row: _format_part(row["distinct_translations"], row["translated"])),
         cells.make_interval_column(f"Validation perplexity ({INTERVAL})", "valid_perplexity", 2, lower_bound=1.0),
         Column("Epoch", lambda row: format_fixed(row["best_epoch"], 0 if row["n"] == 1 else 1)),
         _REPLICAS_COLUMN,
@@ -382,9 +386,11 @@ def _make_translation_row(context: Context, name: str) -> dict[str, Any]:
         "experiment": name,
         "title": context.get_title(name),
         "parameters": cells.find_parameter_count(context, name),
-        "different": compute_mean([len(set(replica_texts)) for replica_texts in texts]),
+        "distinct_translations": compute_mean([len(set(replica_texts)) for replica_texts in texts]),
         "translated": len(texts[0]) if texts else None,
-        "alike": sum(len(replica_texts) > 1 and len(set(replica_texts)) == 1 for replica_texts in texts),
+        "replicas_with_one_translation": sum(
+            len(replica_texts) > 1 and len(set(replica_texts)) == 1 for replica_texts in texts
+        ),
         **count_replicas(context.get_status(name)),
         **collect_mean_values(context, name, _TRANSLATION_QUANTITIES),
     }
@@ -415,12 +421,12 @@ def translation_examples(context: Context, table_id: str, options: Mapping[str, 
             if key in examples_by_model[name]
         ]
     columns = [
-        Column("Line", lambda row: format_integer(row["line"]) if row["whose"] == "source" else ""),
-        make_text_column("Whose", "whose"),
+        Column("Line", lambda row: format_integer(row["line"]) if row["origin"] == "source" else ""),
+        make_text_column("Origin", "origin"),
         make_text_column("Text", "text"),
     ]
     absences = [
-        f"{context.get_title(name)}: {context.get_status(name).absence}."
+        f"{context.get_title(name)}: {context.get_status(name).missing_reason}."
         for name in names
         if not examples_by_model[name]
     ]
@@ -428,4 +434,4 @@ def translation_examples(context: Context, table_id: str, options: Mapping[str, 
         context.find_replaced_dataset(n) or context.get_entry(n).data.dataset for n in names if examples_by_model[n]
     )
     sources = [f"Sources and references: {(d := context.datasets[name]).title} ({d.licence})." for name in datasets]
-    return Table(columns, pd.DataFrame(rows, columns=["line", "whose", "text"]), [*sources, *absences])
+    return Table(columns, pd.DataFrame(rows, columns=["line", "origin", "text"]), [*sources, *absences])

@@ -106,14 +106,15 @@ def _compare_corpora(
             }
             row |= {"decimals": places, "paper": paper, "ours": value}
             row["difference"] = None if None in (value, paper) else value - paper
-            rows.append(row | {"absence": context.get_status(name).explain_missing_value(value)})
+            rows.append(row | {"missing_reason": context.get_status(name).explain_missing_value(value)})
     columns = [
         make_text_column("Experiment", "title"),
         make_text_column("Corpus", "corpus"),
         make_text_column(heading, "quantity"),
         Column("Paper", lambda row: format_fixed(row["paper"], row["decimals"])),
         Column(
-            "Ours", lambda row: row["absence"] if pd.isna(row["ours"]) else format_fixed(row["ours"], row["decimals"])
+            "Ours",
+            lambda row: row["missing_reason"] if pd.isna(row["ours"]) else format_fixed(row["ours"], row["decimals"]),
         ),
         Column("Ours − paper", lambda row: format_fixed(row["difference"], row["decimals"])),
     ]
@@ -178,11 +179,11 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
         *([cells.make_number_column("Paper", "paper", 2)] if has_paper_numbers else []),
         cells.make_result_column(f"Ours ± {INTERVAL}", "mean", 3),
         *([Column("Gap (in SD)", _format_gap)] if has_paper_numbers else []),
-        cells.make_number_column("Best epoch, or reread", "other", 3),
+        cells.make_number_column("Best epoch, or reread", "best_or_read", 3),
         Column("n", _format_replicas),
     ]
     notes = [*wording.write_corpus_notes(context, names), *_write_factor_note(context, names)]
-    if rows[rows.split == SHOWN_SPLITS["train"]].other.notna().any():
+    if rows[rows.split == SHOWN_SPLITS["train"]].best_or_read.notna().any():
         notes.append("Reread: of Train, the loss of the last weights over the training part.")
     notes += write_interval_notes(context, names, rows, has_gaps=bool(has_paper_numbers))
     return verdicts.add_claims_column(context, Table(columns, rows, notes, group_by="split"), _list_metric_patterns)
@@ -190,11 +191,23 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
 
 def _select_split(row: Row, split: str) -> dict[str, Any]:
     """Return the values of one split from a row of all splits."""
-    shared_keys = ("experiment", "title", "parameters", "epochs", "best_epoch", "diverged", "run", "wanted", "absence")
-    split_keys = ("paper", "mean", "std", "low", "high", "single", "deviation", "gap", "gap_in_std")
+    shared_keys = (
+        "experiment",
+        "title",
+        "parameters",
+        "epochs",
+        "best_epoch",
+        "diverged",
+        "recorded",
+        "planned",
+        "missing_reason",
+    )
+    split_keys = ("paper", "mean", "std", "low", "high", "single_replica", "replica_std", "gap", "gap_in_std")
     columns = {key: row[key] for key in shared_keys} | {key: row.get(f"{split}_{key}") for key in split_keys}
     return (
-        {"split": SHOWN_SPLITS[split]} | columns | {"other": row["train_read" if split == "train" else f"{split}_best"]}
+        {"split": SHOWN_SPLITS[split]}
+        | columns
+        | {"best_or_read": row["train_read" if split == "train" else f"{split}_best"]}
     )
 
 
@@ -217,7 +230,7 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         notes.append(f"{text}." if best_gain is None else f"{text}, and {_format_change(-best_gain)} at the best ones.")
     for name in names:
         nearest_end = None if name in ends else min(ends, key=lambda end: len(_list_differences(context, name, end)))
-        row = _make_row(context, name) | {"beside": context.get_title(nearest_end) if nearest_end else ""}
+        row = _make_row(context, name) | {"compared_with": context.get_title(nearest_end) if nearest_end else ""}
         row["difference"] = "; ".join(_list_differences(context, name, nearest_end)) if nearest_end else ""
         for key, metric in (("change", METRIC), ("change_best", BEST_METRIC)):
             row[key] = _compute_difference(context, name, nearest_end, metric) if nearest_end else None
@@ -229,7 +242,7 @@ def controls(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes += [f"{context.get_title(name)}: {note}" for name in names if (note := context.get_entry(name).note)]
     columns = [
         cells.MODEL_COLUMN,
-        Column("Beside", lambda row: row["beside"] or DASH, is_text=True),
+        Column("Compared with", lambda row: row["compared_with"] or DASH, is_text=True),
         Column("Difference", lambda row: row["difference"] or DASH, is_text=True),
         Column("Change", lambda row: format_signed(row["change"], 3)),
         *(
@@ -257,12 +270,12 @@ def _make_row(context: Context, name: str) -> dict[str, Any]:
         "train_read": compute_mean(context.get_values(name, "cross_entropy_evaluated", "train")),
         "epochs": compute_mean(context.get_values(name, "epochs", "train")),
         "best_epoch": compute_mean(context.get_values(name, "best_epoch", "valid")),
-        **pick_attributes(context.get_status(name), "diverged", "run", "wanted", "absence"),
+        **pick_attributes(context.get_status(name), "diverged", "recorded", "planned", "missing_reason"),
     }
     for split in SHOWN_SPLITS:
         estimate, paper = estimate_mean(context, name, METRIC, split), _get_paper_number(context, name, split)
         row |= {f"{split}_paper": paper, **make_mean_values(estimate, f"{split}_mean")}
-        row |= {f"{split}_deviation": estimate.replica_sd, f"{split}_freedom": estimate.df}
+        row |= {f"{split}_replica_std": estimate.replica_sd, f"{split}_degrees_of_freedom": estimate.df}
         row |= {
             f"{split}_gap": estimate.compute_gap(paper),
             f"{split}_gap_in_std": estimate.compute_gap_in_sds(paper),
@@ -331,7 +344,7 @@ def _compute_difference(context: Context, name: str, other: str, metric: str) ->
 def _write_change_note(row: Row, gain: float | None, best_gain: float | None) -> str:
     """Write the change of a model on the tests, at the last and the best epochs."""
     change, best_change = row["change"], row["change_best"]
-    text = f"{row['title']}: {_format_change(change, ' nats per token')} than {row['beside']}"
+    text = f"{row['title']}: {_format_change(change, ' nats per token')} than {row['compared_with']}"
     text += _format_share_of_gain(change, gain, "that gain")
     return (
         f"{text}."
@@ -360,7 +373,7 @@ def _format_gap(row: Row) -> str:
 
 def _format_replicas(row: Row) -> str:
     """Write the number of replicas of a row."""
-    return format_replicas(row["run"] - row["diverged"], row["wanted"], row["diverged"])
+    return format_replicas(row["recorded"] - row["diverged"], row["planned"], row["diverged"])
 
 
 NIL, NOT_TOP = "@nil", "TOPFORM:@notTop"
@@ -375,7 +388,7 @@ def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     (name, *_) = context.list_cited_experiments(table_id)
     samples = [sample for sample in context.list_samples(name, None) if "features" in sample]
     sample, pairs = next(((sample, sentence) for sample in samples for sentence in _split_sentences(sample)), ({}, []))
-    note = f": {'no sentence of this length' if samples else context.get_status(name).absence}."
+    note = f": {'no sentence of this length' if samples else context.get_status(name).missing_reason}."
     if pairs:
         note = (
             f", replica {sample['replica']}, epoch {sample['epoch']}: {len(pairs)} words, "
@@ -410,7 +423,7 @@ def agreement(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     for name, metric, title in predictors:
         for feature in dict.fromkeys(feature for feature, _ in groups[name]) or [ALL]:
             row = {"experiment": name, "model": title, "feature": feature, "metric": metric}
-            row["absence"] = context.get_status(name).absence
+            row["missing_reason"] = context.get_status(name).missing_reason
             for distance in distances:
                 row[distance] = compute_mean(
                     context.get_values(name, f"{metric}/{feature}/{ALL}/{distance}", BOTH_TESTS)
@@ -447,7 +460,7 @@ def _make_share_column(distance: str) -> Column:
 
     def format_share(row: Row) -> str:
         if pd.isna(row[distance]):
-            return row["absence"] if distance == ALL else DASH
+            return row["missing_reason"] if distance == ALL else DASH
         return f"{format_fixed(100 * row[distance], 1)} % of {format_integer(row[f'{distance}: pairs'])}"
 
     return Column("All" if distance == ALL else f"Distance {distance}", format_share)

@@ -56,8 +56,8 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         last_step = max(last_step, _plot_losses(loss_axes, context, name, original_run.train_loss_nats, smooth))
         accuracy_axes.set_title(f"T = {length}")
         status = context.get_status(name)
-        notes = [*([] if status.missing else [f"n = {status.run}"]), *list_incomplete_replicas(status)]
-        add_panel_note(accuracy_axes, ", ".join(notes) if status.wanted else status.absence)
+        notes = [*([] if status.missing else [f"n = {status.recorded}"]), *list_incomplete_replicas(status)]
+        add_panel_note(accuracy_axes, ", ".join(notes) if status.planned else status.missing_reason)
         for axes in (accuracy_axes, loss_axes):
             axes.set_xlim(0, last_step or 1)
             style.set_integer_ticks(axes.xaxis, 3)

@@ -40,7 +40,7 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     notes = []
     if rows.paper_gives_first.any() or rows.paper_gives_last.any():
         notes.append("Paper: the run whose event files the author published; one run, so without an SD.")
-    elif rows.run.any():
+    elif rows.recorded.any():
         notes.append("The paper's runs stop earlier, so that there is no gap to them.")
     notes += write_interval_notes(context, rows.experiment, rows, has_gaps=rows.last_gap.notna().any(), has_shares=True)
     if rows.diverged.any():
@@ -60,7 +60,7 @@ def _make_row(context: Context, name: str, variant: str) -> dict[str, Any]:
     last_accuracy = estimate_mean(context, experiment, _LAST_ACCURACY, SPLIT)
     paper_first, paper_last = (context.get_printed(name, metric, SPLIT) for metric in (_FIRST_STEP, _LAST_ACCURACY))
     median = float(np.median(first_steps)) if first_steps else None
-    low, high = clopper_pearson(len(first_steps), status.run) if status.run else (None, None)
+    low, high = clopper_pearson(len(first_steps), status.recorded) if status.recorded else (None, None)
     model = context.paper.experiments[name].model.name
     return {
         "experiment": experiment,
@@ -81,7 +81,7 @@ def _make_row(context: Context, name: str, variant: str) -> dict[str, Any]:
         **cells.make_mean_values(last_accuracy, "last_mean"),
         "last_gap": last_accuracy.compute_gap(paper_last),
         "last_gap_in_std": last_accuracy.compute_gap_in_sds(paper_last),
-        **pick_attributes(status, "finished", "diverged", "run", "absence", "wanted"),
+        **pick_attributes(status, "finished", "diverged", "recorded", "missing_reason", "planned"),
     }
 
 
@@ -103,8 +103,8 @@ def _format_paper_first(row: Row) -> str:
 
 def _format_first(row: Row) -> str:
     """Write the median of our first steps at 100 %, with the lowest and highest."""
-    if not row["run"]:
-        return row["absence"]
+    if not row["recorded"]:
+        return row["missing_reason"]
     if not row["reached"]:
         return "never"
     if row["reached"] == 1:
@@ -114,10 +114,10 @@ def _format_first(row: Row) -> str:
 
 def _format_reached(row: Row) -> str:
     """Write how many seeds reached 100 %, with the interval of their share."""
-    if not row["run"]:
+    if not row["recorded"]:
         return DASH
     low, high = (format_fixed(100 * row[f"reached_{end}"], 0) for end in ("low", "high"))
-    return f"{row['reached']} of {row['run']} ({low}–{high}\u00a0%)"
+    return f"{row['reached']} of {row['recorded']} ({low}–{high}\u00a0%)"
 
 
 _COLUMNS = [
@@ -132,6 +132,6 @@ _COLUMNS = [
     cells.make_interval_column(f"Last ten: ours ± {INTERVAL}", "last_mean", 3, is_share=True),
     cells.make_number_column("Gap", "last_gap", 3),
     cells.make_number_column("Gap in SDs", "last_gap_in_std", 1),
-    Column("Diverged", lambda row: format_integer(row["diverged"]) if row["run"] else DASH),
-    Column("Replicas", lambda row: format_replicas(row["run"], row["wanted"])),
+    Column("Diverged", lambda row: format_integer(row["diverged"]) if row["recorded"] else DASH),
+    Column("Replicas", lambda row: format_replicas(row["recorded"], row["planned"])),
 ]

@@ -147,7 +147,7 @@ def _draw_gated(context: Context, points: list[_Point], names: list[str]) -> Fig
         if point.paper is not None:
             axes.plot([point.paper], [row - _ROW_OFFSET], **_PAPER_STYLE)
         size = context.get_setting(point.experiment, "model.hidden_size")
-        absence = "" if point.mean.n else f" ({context.get_status(point.experiment).absence})"
+        absence = "" if point.mean.n else f" ({context.get_status(point.experiment).missing_reason})"
         labels.append(f"{_GATED_MODELS[point.line[0]]}, H = {size}, K = {point.K}{absence}")
     axes.set_yticks(range(len(points)), labels)
     axes.set(ylim=(len(points) - 0.5, -0.5), xlabel="test perplexity")

@@ -47,7 +47,7 @@ def format_row_interval(
     text = format_interval(
         row[key], row[name_column(key, "low")], row[name_column(key, "high")], decimals, is_share, lower_bound
     )
-    single = row.get(name_column(key, "single"))
+    single = row.get(name_column(key, "single_replica"))
     return f"{text} ({single})" if isinstance(single, str) else text
 
 
@@ -58,7 +58,7 @@ def make_result_column(title: str, key: str, decimals: int, lower_bound: float |
     def format_cell(row: Row) -> str:
         if pd.notna(row[key]):
             return format_interval_cell(row)
-        return "diverged" if row.get("run") and row["run"] == row["diverged"] else row["absence"]
+        return "diverged" if row.get("recorded") and row["recorded"] == row["diverged"] else row["missing_reason"]
 
     return Column(title, format_cell)
 
@@ -75,7 +75,7 @@ def format_yes_no(value: Any) -> str:
 
 MODEL_COLUMN = make_text_column("Model", "title")
 PARAMETERS_COLUMN = make_count_column("Parameters", "parameters")
-REPLICAS_COLUMN = Column("Replicas", lambda row: format_replicas(row["n"], row["wanted"], row["diverged"]))
+REPLICAS_COLUMN = Column("Replicas", lambda row: format_replicas(row["n"], row["planned"], row["diverged"]))
 
 
 def make_mean_values(estimate: MeanEstimate, key: str = "mean") -> dict[str, Any]:
@@ -83,7 +83,7 @@ def make_mean_values(estimate: MeanEstimate, key: str = "mean") -> dict[str, Any
     low, high = estimate.interval or (None, None)
     row = {key: estimate.mean, name_column(key, "log_std" if estimate.is_log else "std"): estimate.sd}
     row |= {name_column(key, "low"): low, name_column(key, "high"): high}
-    return row | ({name_column(key, "single"): estimate.single_replica} if estimate.single_replica else {})
+    return row | ({name_column(key, "single_replica"): estimate.single_replica} if estimate.single_replica else {})
 
 
 def collect_mean_values(context: Context, name: str, quantities: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def iterate_with_variants(
             if (
                 experiment.assumption
                 and experiment.base == name
-                and (include_untrained or context.get_status(experiment.experiment).run)
+                and (include_untrained or context.get_status(experiment.experiment).recorded)
             ):
                 alternative = context.paper.assumptions[experiment.assumption].alternatives[experiment.alternative]
                 yield experiment.experiment, f"{title} ({describe_settings(context.paper, alternative.settings)})"

@@ -67,8 +67,8 @@ def _get_points(context: Context, name: str, metric: str, split: str, status: st
 def _write_status_note(context: Context, name: str) -> str:
     """Write what limits an experiment: " (2 of 3 run)", " (other corpus)"; "" if nothing does."""
     status = context.get_status(name)
-    notes = list_incomplete_replicas(status) if status.run else [status.absence]
-    notes += ["other corpus"] if status.run and context.find_replaced_dataset(name) else []
+    notes = list_incomplete_replicas(status) if status.recorded else [status.missing_reason]
+    notes += ["other corpus"] if status.recorded and context.find_replaced_dataset(name) else []
     return "".join(f" ({text})" for text in notes)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from reprise.config.claims import Claim
 from reprise.errors import UserError, suggest_name
 from reprise.evidence import readings
-from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, work_out
+from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, compute_number
 from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision
 from reprise.evidence.losses import losses_by_count
@@ -125,9 +125,9 @@ def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         for replica, quantity, error in errors:
             error_values = {"unit": replica.units[quantity], "n": replica.sizes[quantity]}
             comparison = {"comparison": quantity[1], "error": error, **error_values}
-            rows.append(common | comparison | {"held": error <= tolerance})
+            rows.append(common | comparison | {"holds": error <= tolerance})
         if not errors:
-            rows.append(common | {"comparison": context.get_status(name).absence})
+            rows.append(common | {"comparison": context.get_status(name).missing_reason})
         if experiment.note:
             notes.append(f"{experiment.title}: {experiment.note.strip()}")
     columns = [
@@ -135,11 +135,11 @@ def checks(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         make_text_column("Comparison", "comparison"),
         Column("Largest error", _format_error),
         Column("Tolerance", lambda row: format_significant(row["tolerance"], 2)),
-        Column("Held", lambda row: cells.format_yes_no(row["held"]), is_text=True),
+        Column("Holds", lambda row: cells.format_yes_no(row["holds"]), is_text=True),
         Column("Claims", lambda row: row["claims"] or DASH, is_text=True),
     ]
-    keys = ["check", "title", "comparison", "error", "unit", "n", "tolerance", "held", "claims"]
-    return Table(columns, pd.DataFrame(rows, columns=keys).astype({"held": "boolean"}), notes)
+    keys = ["check", "title", "comparison", "error", "unit", "n", "tolerance", "holds", "claims"]
+    return Table(columns, pd.DataFrame(rows, columns=keys).astype({"holds": "boolean"}), notes)
 
 
 def _format_error(row: Row) -> str:
@@ -157,7 +157,9 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         values = {"id": key, **pick_attributes(entry, "text", "place", "printed", "formula", "equals")}
         values["values"] = ", ".join(f"{name} = {_format_value(value)}" for name, value in entry.values.items())
         rows.append(
-            values | pick_attributes(work_out(entry), "value", "other", "agreement", "off") | {"note": entry.note}
+            values
+            | pick_attributes(compute_number(entry), "value", "second_value", "agreement", "relative_difference")
+            | {"note": entry.note}
         )
     rows.sort(key=lambda row: row["agreement"] == AGREES)
     counts = Counter(row["agreement"] for row in rows).most_common()
@@ -192,8 +194,8 @@ def _format_value(value: float) -> str:
 
 def _format_computed(row: Row) -> str:
     """Write the computed value; in per cent if the paper prints it so."""
-    if not pd.isna(row["other"]):
-        return " and ".join(_format_value(value) for value in (row["value"], row["other"]))
+    if not pd.isna(row["second_value"]):
+        return " and ".join(_format_value(value) for value in (row["value"], row["second_value"]))
     if pd.notna(row["printed"]) and row["printed"].endswith("%"):
         return f"{_format_value(round(100 * row['value'], 9))} %"
     return _format_value(row["value"])
@@ -203,9 +205,10 @@ def _format_agreement(row: Row) -> str:
     """Write whether printed and computed numbers agree, and by how much they differ."""
     if row["agreement"] not in {DIFFERS, NOT_EQUAL}:
         return row["agreement"]
-    reference = "what is printed" if pd.isna(row["other"]) else "the second"
-    direction = "more" if row["off"] > 0 else "less"
-    return f"{row['agreement']} ({format_fixed(100 * abs(row['off']), 2)}\u00a0% {direction} than {reference})"
+    reference = "what is printed" if pd.isna(row["second_value"]) else "the second"
+    direction = "more" if row["relative_difference"] > 0 else "less"
+    distance = format_fixed(100 * abs(row["relative_difference"]), 2)
+    return f"{row['agreement']} ({distance}\u00a0% {direction} than {reference})"
 
 
 def _format_formula(row: Row) -> str:
@@ -229,17 +232,20 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     results = {result.suffix: result for result in list_alternative_results(context)}
     rows = [row for key in context.paper.assumptions for row in _make_assumption_rows(context, key, results, numbers)]
     frame = pd.DataFrame(rows, columns=_ASSUMPTION_KEYS).astype({"n": "Int64", "chosen_n": "Int64"})
-    frame["first"] = ~frame.assumption.duplicated()
+    frame["is_first_row"] = ~frame.assumption.duplicated()
     frame["claims"] = frame.claims.mask(frame.duplicated(["assumption", "alternative"]), "")
     metrics = frame.loc[frame.metric.notna(), ["metric", "split"]].drop_duplicates()
     columns = [column for column in _ASSUMPTION_COLUMNS if column is not _METRIC_COLUMN or len(metrics) > 1]
     run_count = sum(
-        bool(result.status.run) if result.has_variants else bool(result.judged_claims) for result in results.values()
+        bool(result.status.recorded) if result.has_variants else bool(result.judged_claims)
+        for result in results.values()
     )
     changed = [suffix for suffix, result in results.items() if result.changed_claims]
     notes = [f"Alternatives with runs: {run_count} of {len(results)}; some claim changes under {len(changed)} of them."]
     notes = notes if results else []
-    if frame.difference_in_deviations.notna().any():
+    if any(choice.declared_afterwards for _, _, choice in context.paper.list_choices()):
+        notes.append("An alternative with an asterisk was declared when results of our choice were known.")
+    if frame.difference_in_sds.notna().any():
         runs = context.runs
         unit = "fold" if any(runs[name].by_fold for name in frame.experiment.dropna() if name in runs) else "replica"
         notes.append(f"Differences in brackets are in SDs of one {unit}.")
@@ -266,7 +272,7 @@ def _write_finished_note(context: Context, frame: pd.DataFrame) -> list[str]:
         suffix = f"{row.assumption}={row.alternative}"
         statuses = [context.get_status(run) for run in (row.experiment, f"{row.experiment}@{suffix}")]
         if any(status.finished and status.diverged for status in statuses):
-            chosen, other = (f"{status.finished} of {status.run}" for status in statuses)
+            chosen, other = (f"{status.finished} of {status.recorded}" for status in statuses)
             counts.append(f"{row.experiment_title}: {chosen}, {other} under {suffix}")
     return [f"Means are over the replicas that finished: {'; '.join(counts)}."] if counts else []
 
@@ -295,17 +301,18 @@ def _make_assumption_rows(
     for alternative, choice in entry.alternatives.items():
         result, previous = results[f"{key}={alternative}"], ""
         alternative_row = common | {"alternative": alternative, "state": result.state}
+        alternative_row |= pick_attributes(choice, "declared_afterwards")
         alternative_row["claims"] = verdicts.summarise_changes(result.claims.items()) or None
         if choice.metrics:
             replaced = "; ".join(
                 f"{humanize_metric(other)} in place of {humanize_metric(metric)}"
                 for metric, other in choice.metrics.items()
             )
-            yield alternative_row | {"absence": "the same records", "settings": replaced}
+            yield alternative_row | {"missing_reason": "the same records", "settings": replaced}
         for name in choice.experiments:
             description = describe_settings(context.paper, choice.get_changes(name))
             comparison = _compare_variant(context, name, result.suffix, metrics)
-            yield alternative_row | comparison | {"settings": description, "again": description == previous}
+            yield alternative_row | comparison | {"settings": description, "repeats_settings": description == previous}
             previous = description
 
 
@@ -322,8 +329,8 @@ def _compare_variant(context: Context, name: str, suffix: str, metrics: list[tup
     )
     row = {"experiment": name, "experiment_title": context.get_title(name), "metric": metric, "split": split}
     row |= {**make_mean_values(chosen, "chosen_mean"), "chosen_n": chosen.n, **make_mean_values(other), "n": other.n}
-    row |= pick_attributes(context.get_status(variant), "diverged", "run", "absence")
-    row |= {"difference": difference, "difference_in_deviations": difference_in_sds}
+    row |= pick_attributes(context.get_status(variant), "diverged", "recorded", "missing_reason")
+    row |= {"difference": difference, "difference_in_sds": difference_in_sds}
     return row | {"unit": context.get_unit(*measured_metric) if measured_metric else None}
 
 
@@ -355,18 +362,18 @@ def _format_mean(row: Row, key: str) -> str:
 
 def _format_variant_mean(row: Row) -> str:
     """Write the mean under the alternative, or why there is none."""
-    if pd.isna(row["absence"]):
+    if pd.isna(row["missing_reason"]):
         return DASH
-    if pd.isna(row["run"]) or not row["run"]:
-        return row["absence"]
+    if pd.isna(row["recorded"]) or not row["recorded"]:
+        return row["missing_reason"]
     if pd.isna(row["mean"]):
-        return "diverged" if row["run"] == row["diverged"] else "no such number"
+        return "diverged" if row["recorded"] == row["diverged"] else "no such number"
     return _format_mean(row, "")
 
 
 def _format_difference(row: Row) -> str:
     """Write the difference, and in brackets the same in SDs."""
-    value, in_sds = row["difference"], row["difference_in_deviations"]
+    value, in_sds = row["difference"], row["difference_in_sds"]
     if pd.isna(value):
         return DASH
     is_count = float(value).is_integer() and abs(value) >= 10
@@ -378,22 +385,32 @@ def _format_difference(row: Row) -> str:
 
 def _format_choice(row: Row) -> str:
     """Write our choice and its source, in the assumption's first row."""
-    return f"{row['choice']} (source: {row['source']})" if row["first"] else ""
+    return f"{row['choice']} (source: {row['source']})" if row["is_first_row"] else ""
 
 
 def _format_alternative(row: Row) -> str:
     """Write the name and settings of an alternative, or why none is run."""
     if pd.isna(row["alternative"]):
         return "none is run" if pd.isna(row["unrun"]) else f"none is run: {row['unrun']}"
-    return "" if row["again"] is True else f"{row['alternative']}: {row['settings']}"
+    mark = "*" if row["declared_afterwards"] is True else ""
+    return "" if row["repeats_settings"] is True else f"{row['alternative']}{mark}: {row['settings']}"
 
 
 _ASSUMPTION_KEYS = [
-    *("assumption", "title", "choice", "source", "unrun", "alternative", "settings", "state"),
+    *("assumption", "title", "choice", "source", "unrun", "alternative", "declared_afterwards", "settings", "state"),
     *("experiment", "experiment_title", "metric", "split", "unit"),
     *("chosen_mean", "chosen_std", "chosen_log_std", "chosen_low", "chosen_high", "chosen_n"),
     *("mean", "std", "log_std", "low", "high", "n"),
-    *("diverged", "run", "absence", "difference", "difference_in_deviations", "claims", "first", "again"),
+    *(
+        "diverged",
+        "recorded",
+        "missing_reason",
+        "difference",
+        "difference_in_sds",
+        "claims",
+        "is_first_row",
+        "repeats_settings",
+    ),
 ]
 _METRIC_COLUMN = Column(
     "Measured",
@@ -401,7 +418,9 @@ _METRIC_COLUMN = Column(
     is_text=True,
 )
 _ASSUMPTION_COLUMNS = [
-    Column("Assumption", lambda row: f"{row['title']} ({row['assumption']})" if row["first"] else "", is_text=True),
+    Column(
+        "Assumption", lambda row: f"{row['title']} ({row['assumption']})" if row["is_first_row"] else "", is_text=True
+    ),
     Column("Our choice", _format_choice, is_text=True),
     Column("Alternative", _format_alternative, is_text=True),
     make_text_column("Claims: as chosen → under it", "claims"),
@@ -431,7 +450,9 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
         if not row["paper_ran"]:
             return "not run by the paper"
         return (
-            "other corpus" if row["replaced"] and row["experiment"] in printed_names else format_fixed(row["paper"], 1)
+            "other corpus"
+            if row["is_corpus_replaced"] and row["experiment"] in printed_names
+            else format_fixed(row["paper"], 1)
         )
 
     columns = [
@@ -444,7 +465,11 @@ def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> T
         cells.make_number_column("Gap", "gap", 2),
         cells.make_number_column("Gap in SDs", "gap_in_std", 1),
         cells.make_interval_column(f"Validation ({INTERVAL})", "valid_mean", 2, lower_bound=1.0),
-        *([cells.make_number_column("Least possible", "floor", 2)] if rows.floor.notna().any() else []),
+        *(
+            [cells.make_number_column("Least possible", "least_possible", 2)]
+            if rows.least_possible.notna().any()
+            else []
+        ),
     ]
     notes = wording.write_reduction_notes(context, [name for name in names if not context.find_replaced_dataset(name)])
     notes += wording.write_corpus_notes(context, names)
@@ -468,7 +493,7 @@ def _make_model_row(context: Context, name: str) -> dict[str, Any]:
         "experiment": name,
         "title": context.get_title(name),
         "corpus": context.datasets[replaced or context.get_entry(name).data.dataset].title,
-        "replaced": replaced is not None,
+        "is_corpus_replaced": replaced is not None,
         "parameters": context.get_printed(name, "parameters", "model") if parameter_count is None else parameter_count,
         "paper": paper,
         "paper_ran": not reported or number is not None,
@@ -476,12 +501,12 @@ def _make_model_row(context: Context, name: str) -> dict[str, Any]:
         "n": estimate.n,
         "gap": estimate.compute_gap(paper),
         "replica_log_std": estimate.replica_sd,
-        "freedom": estimate.df,
+        "degrees_of_freedom": estimate.df,
         "gap_in_std": estimate.compute_gap_in_sds(paper),
         **cells.collect_mean_values(context, name, {"valid_mean": ("perplexity", "valid")}),
-        "floor": to_perplexity(entropy_rate) if entropy_rate is not None else None,
-        **pick_attributes(status, "diverged", "run", "wanted"),
-        "absence": status.explain_missing_value(estimate.mean),
+        "least_possible": to_perplexity(entropy_rate) if entropy_rate is not None else None,
+        **pick_attributes(status, "diverged", "recorded", "planned"),
+        "missing_reason": status.explain_missing_value(estimate.mean),
     }
 
 
