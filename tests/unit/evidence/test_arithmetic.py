@@ -98,7 +98,11 @@ def test_a_printed_number_agrees_is_cut_or_does_not_agree(formula, text, agreeme
 def test_what_the_paper_calls_equal_is_equal_or_off_by_a_share():
     assert compute_number(entry("4 * (d + 1)", values={"d": 3}, equals="4 * d + 4")).agreement == AGREES
     found = compute_number(entry("3020000", equals="3032650"))
-    assert (found.agreement, found.other, found.off) == (NOT_EQUAL, 3032650, pytest.approx(-0.00417, abs=1e-5))
+    assert (found.agreement, found.second_value, found.relative_difference) == (
+        NOT_EQUAL,
+        3032650,
+        pytest.approx(-0.00417, abs=1e-5),
+    )
 
 
 def counted(experiment, values) -> int:
