@@ -103,7 +103,7 @@ def test_the_peak_is_a_rate_that_no_product_of_matrices_exceeds_and_unknown_with
     rate = 50 * 2 * 256**3 / max(time.process_time() - start, 1e-9) / 1e9
     # Both in CPU time: a busy machine need not leave any one hundredth of a second without interruption.
     assert rate / 2 < measure_peak(0.3, time.process_time) < 2000
-    monkeypatch.setattr(build, "functions", Mock(side_effect=build.NoCompiler("none")))
+    monkeypatch.setattr(build, "load_functions", Mock(side_effect=build.NoCompiler("none")))
     assert measure_peak() is None
 
 
@@ -450,7 +450,7 @@ def test_the_limit_is_the_lower_of_two_lines(monkeypatch):
     assert compute_lower_limit(1e6, 1e3, "memory", 100.0, bandwidth) == pytest.approx(1e5)  # arithmetic
     assert compute_lower_limit(1e6, 1e6, "memory", 100.0, bandwidth) == pytest.approx(1e4)  # traffic
     assert compute_lower_limit(1e6, 1e3, "L2", None, bandwidth) is None
-    monkeypatch.setattr(build, "functions", Mock(side_effect=build.NoCompiler("none")))
+    monkeypatch.setattr(build, "load_functions", Mock(side_effect=build.NoCompiler("none")))
     assert measure_bandwidths() is None
 
 

@@ -58,12 +58,12 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
     (one,) = write(small("a", max_epochs=3))
     monkeypatch.setattr(SubsequenceSGD, "piece_size", 20)
     seconds = iter([1] * 6)
-    monkeypatch.setattr(timebox.Runner, "over", lambda self: not next(seconds, 0))
+    monkeypatch.setattr(timebox.Runner, "is_over", lambda self: not next(seconds, 0))
     assert run("--minutes", "1") == EXIT_INTERRUPTED
     assert records(one) == []
     assert list(Path("checkpoints").rglob("*.ckpt"))
     assert "stopped by the end of its time" in log()
-    monkeypatch.setattr(timebox.Runner, "over", lambda self: False)
+    monkeypatch.setattr(timebox.Runner, "is_over", lambda self: False)
     assert run() == 0
     assert read_record(Path("out") / one.get_record_path(0), one)["run"]["resumed"] == 1
 
