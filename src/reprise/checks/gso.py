@@ -147,10 +147,10 @@ def _find_sizes() -> Iterator[tuple[int, int, int]]:
             _count_parameters(GSO, rest[0], h, m, *rest[1:], "tanh"),
             *(sizes.gso_parameters(*hm, *rest) for hm in ((h, m), more)),
         )
-    h = sizes.largest(lambda h: sizes.first_order_parameters(h, 27))
+    h = sizes.find_largest(lambda h: sizes.first_order_parameters(h, 27))
     yield _count_parameters(FirstOrder, 27, h, "tanh"), *(sizes.first_order_parameters(n, 27) for n in (h, h + 1))
     form = "general"
-    h = sizes.largest(lambda h: sizes.integration_parameters(h, 27, form))
+    h = sizes.find_largest(lambda h: sizes.integration_parameters(h, 27, form))
     counted = _count_parameters(MultiplicativeIntegration, 27, h, "tanh", form)
     yield counted, *(sizes.integration_parameters(n, 27, form) for n in (h, h + 1))
 

@@ -27,7 +27,7 @@ def softmax_is_log_linear() -> Iterator[Finding]:
         (gradient,) = torch.autograd.grad(loss, [a])
         x = model.E[words]  # (1)-(3), written without features
         for layer in (1, 2):
-            x, _ = lstm(x, *(torch.zeros(words.shape[1], model.H, dtype=x.dtype),) * 2, *model.of_layer(layer))
+            x, _ = lstm(x, *(torch.zeros(words.shape[1], model.H, dtype=x.dtype),) * 2, *model.get_layer(layer))
         p = torch.softmax(x[-1] @ model.W_a.t() + model.b_a, 1).detach()
         minus_one = -torch.ones_like(p)
         errors.append(

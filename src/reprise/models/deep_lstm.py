@@ -48,7 +48,7 @@ class DeepLSTM(nn.Module):
         declare(self, W_out=(V, n), b_out=(V,))
         self.layers = layers
 
-    def layer(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
+    def get_layer(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return W (4n, d), U (4n, n) and b (4n,) of a layer, counted from 1; gates in the order i, f, o, g."""
         return tuple(getattr(self, f"{name}_{number}") for name in "WUb")
 
@@ -60,7 +60,7 @@ class DeepLSTM(nn.Module):
         """Compute logits p(1) … p(T) of the next symbols, (T, B, V), and the last state from symbols x (T, B)."""
         after, below = [], None
         for number, state_0 in enumerate(state, start=1):
-            W, U, b = self.layer(number)
+            W, U, b = self.get_layer(number)
             # W x(t) with a one-hot x(t) is a column of W: all T of them are looked up at once.
             Wz = (W.t()[x] if below is None else below @ W.t()) + b  # (T, B, 4n)
             (h, c), states = state_0, []
@@ -89,7 +89,7 @@ def initialise(model: DeepLSTM, generator: torch.Generator) -> None:
     """
     n = model.hidden
     for number in range(1, model.layers + 1):
-        W, U, b = model.layer(number)
+        W, U, b = model.get_layer(number)
         fan_in = W.shape[1] + n
         for weight in (W, U):
             if model.kernel_law == "glorot-uniform":

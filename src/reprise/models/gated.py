@@ -61,22 +61,22 @@ class GatedLanguageModel(nn.Module):
         That is W x_t + b of each gate and, last, of the candidate, (B, H) each; and the candidate's U^k, (B, H, H), or
         (1, H, H) where all words have one.
         """
-        x, (own, b) = self.embedded(words, masks), self.own(words)
+        x, (U, b) = self.embed(words, masks), self.select_matrices(words)
         W = [getattr(self, f"W_h{gate}") for gate in (*self.gates, self.candidate)]
         biases = [*(getattr(self, f"b_h{gate}") for gate in self.gates), b]
         inputs = ((x @ W.T + b).unbind() for W, b in zip(W, biases, strict=True))
-        return zip(*inputs, own, strict=True)
+        return zip(*inputs, U, strict=True)
 
-    def embedded(self, words: Tensor, masks: Masks | None) -> Tensor:
+    def embed(self, words: Tensor, masks: Masks | None) -> Tensor:
         """Look up the embeddings (T, B, E) of words (T, B)."""
         return self.E[words] if masks is None else self.E[words] * masks[0]
 
-    def own(self, words: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+    def select_matrices(self, words: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
         """Return the candidate's U^k of each step, as `read` gives it, and b^k (T, B, H)."""
         k, (U, b) = self.matrix_index(words), (getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
-        # one gather for all steps: the gradient of a gather is a tensor of K matrices each time
-        own = U[k] if self.matrices > 1 else U.expand(len(words), *U.shape)
-        return own.unbind(), b[k]
+        # One gather for all steps: the gradient of a gather is a tensor of K matrices each time.
+        selected = U[k] if self.matrices > 1 else U.expand(len(words), *U.shape)
+        return selected.unbind(), b[k]
 
     def logits(self, h: list[Tensor], masks: Masks | None) -> Tensor:
         """Compute W_o h_t + b_o, (T, B, V), of h_1 .. h_T, each (B, H)   (2)."""
@@ -108,7 +108,7 @@ class GRU(GatedLanguageModel):
         for x_r, x_z, x_h, U_hh in self.read(words, masks):  # x_r = W_hr x_t + b_hr
             r = torch.sigmoid(x_r + h @ self.U_hr.T)  # (B, H)   (6)
             z = torch.sigmoid(x_z + h @ self.U_hz.T)  # (B, H)   (7)
-            candidate = torch.tanh(x_h + each_by_its_own(U_hh, r * h))  # (B, H)   (8)
+            candidate = torch.tanh(x_h + multiply_rows(U_hh, r * h))  # (B, H)   (8)
             h = z * h + (1 - z) * candidate  # (B, H)   (9)
             states.append(h)
         return self.logits(states, masks), (h,)
@@ -135,14 +135,14 @@ class LSTM(GatedLanguageModel):
             f = torch.sigmoid(x_f + h @ self.U_hf.T)  # (B, H)   (10)
             i = torch.sigmoid(x_i + h @ self.U_hi.T)  # (B, H)   (11)
             o = torch.sigmoid(x_o + h @ self.U_ho.T)  # (B, H)   (12)
-            candidate = torch.tanh(x_c + each_by_its_own(U_hc, h))  # (B, H)   (13)
+            candidate = torch.tanh(x_c + multiply_rows(U_hc, h))  # (B, H)   (13)
             c = i * candidate + f * c  # (B, H)   (14)
             h = o * torch.tanh(c)  # (B, H)   (15)
             states.append(h)
         return self.logits(states, masks), (h, c)
 
 
-def each_by_its_own(U: Tensor, h: Tensor) -> Tensor:
+def multiply_rows(U: Tensor, h: Tensor) -> Tensor:
     """Compute U_b h_b for matrices U (B, H, H) and rows h (B, H); with one matrix (1, H, H) it is that of all rows."""
     return h @ U[0].T if len(U) == 1 else torch.bmm(U, h.unsqueeze(2)).squeeze(2)
 

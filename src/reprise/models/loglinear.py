@@ -70,7 +70,7 @@ class LogLinearRNN(nn.Module):
             declare(self, **{f"W_{layer}": (D, 4 * H), f"U_{layer}": (H, 4 * H), f"b_{layer}": (4 * H,)})
         declare(self, W_a=(self.phi_rows.columns, H), b_a=(self.phi_rows.columns,))
 
-    def of_layer(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+    def get_layer(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return W, U and b of an LSTM layer, counted from 1."""
         return tuple(getattr(self, f"{name}_{layer}") for name in "WUb")
 
@@ -87,10 +87,10 @@ class LogLinearRNN(nn.Module):
     def states(self, words: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Read words (T, B) from `state` (None: zeros): h_1 .. h_T (T, B, H) of the last layer, the state of all."""
         T, B = words.shape
-        x = self.embedded(words)  # (T, B, D)
+        x = self.embed(words)  # (T, B, D)
         after = []
         for layer, (h, c) in enumerate(state or self.initial_state(B), start=1):
-            x, last = lstm(x, h, c, *self.of_layer(layer), self.gate)  # (11): (T, B, H)
+            x, last = lstm(x, h, c, *self.get_layer(layer), self.gate)  # (11): (T, B, H)
             after.append(last)
         return x, tuple(after)
 
@@ -102,7 +102,7 @@ class LogLinearRNN(nn.Module):
         """Compute s, the function of the gates."""
         return hard_sigmoid(v)
 
-    def embedded(self, words: Tensor) -> Tensor:
+    def embed(self, words: Tensor) -> Tensor:
         """Compute psi(x) E (T, B, D) of words (T, B)."""
         return torch.sparse.mm(self.psi.index_select(0, words.flatten()), self.E).view(*words.shape, -1)
 
@@ -154,7 +154,7 @@ def initialise(model: LogLinearRNN, generator: torch.Generator) -> None:
     """
     model.E.uniform_(-0.05, 0.05, generator=generator)
     for layer in range(1, model.layers + 1):
-        W, U, b = model.of_layer(layer)
+        W, U, b = model.get_layer(layer)
         for gate_W, gate_U in zip(W.chunk(4, dim=1), U.chunk(4, dim=1), strict=True):
             _glorot_uniform(gate_W, generator)
             gate_U.copy_(1.1 * _orthogonal(model.H, generator))

@@ -15,7 +15,7 @@ import numpy as np
 
 from reprise.data.corpus import Split
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
-from reprise.models.word_ngram import WordNGram, at
+from reprise.models.word_ngram import WordNGram, take_at
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class NGram(WordNGram):
 
     smoothing: str
 
-    def predictions(self, split: Split, chosen: np.ndarray) -> tuple[Positions, np.ndarray]:
+    def list_predictions(self, split: Split, chosen: np.ndarray) -> tuple[Positions, np.ndarray]:
         """Return the n tokens predicted on the lines where `chosen` (lines,) is True, and their places, (n,)."""
         line = np.repeat(np.arange(len(chosen)), np.diff(split.offsets))
         places = np.flatnonzero(chosen[line] & (np.arange(len(line)) > split.offsets[line]))
@@ -39,6 +39,10 @@ class NGram(WordNGram):
         p = np.full(len(held), 1.0 / self.vocabulary)
         for k in range(1, n + 1):
             table, (context, ngram) = counts.table(k), held.find(counts, k)
-            C_cw, C_c, T_c = at(table.counts, ngram, 0), at(table.totals, context, 1), at(table.types, context, 0)
+            C_cw, C_c, T_c = (
+                take_at(table.counts, ngram, 0),
+                take_at(table.totals, context, 1),
+                take_at(table.types, context, 0),
+            )
             p = np.where(context >= 0, (C_cw + T_c * p) / (C_c + T_c), p)
         return p

@@ -84,7 +84,7 @@ class NGramCounts:
             self._tables.append(self._count(len(self._tables) + 1))
         return self._tables[k - 1]
 
-    def continuations(self, k: int) -> Table:
+    def count_continuations(self, k: int) -> Table:
         """Return the table of k-grams with other counts: how many different words were seen before each."""
         if k not in self._continuations:
             table = self.table(k)
@@ -139,12 +139,14 @@ class HeldOut:
             context = np.zeros(len(self), np.int64)
             if j > 1:
                 shorter = self._places_of[-1][0]
-                context = _places(counts.context_keys(j - 1), shorter * V + self.positions.before[j - 2], shorter >= 0)
-            self._places_of.append((context, _places(counts.table(j).keys, context * V + words, context >= 0)))
+                context = _find_places(
+                    counts.context_keys(j - 1), shorter * V + self.positions.before[j - 2], shorter >= 0
+                )
+            self._places_of.append((context, _find_places(counts.table(j).keys, context * V + words, context >= 0)))
         return self._places_of[k - 1]
 
 
-def _places(known: np.ndarray, keys: np.ndarray, sought: np.ndarray) -> np.ndarray:
+def _find_places(known: np.ndarray, keys: np.ndarray, sought: np.ndarray) -> np.ndarray:
     """Return where each key stands among the sorted `known`; -1 where it does not, or is not `sought`."""
     place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     return np.where(sought & (known[place] == keys), place, -1)

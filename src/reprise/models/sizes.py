@@ -44,10 +44,10 @@ def gso_sizes(ratio: str, symbols: int, input_term: bool, recurrent_term: bool) 
     def m(h: int) -> int:
         return second_order_size(h, Fraction(ratio))
 
-    h = largest(lambda h: gso_parameters(h, m(h), symbols, input_term, recurrent_term))
+    h = find_largest(lambda h: gso_parameters(h, m(h), symbols, input_term, recurrent_term))
     return h, m(h)
 
 
-def largest(count: Callable[[int], int]) -> int:
+def find_largest(count: Callable[[int], int]) -> int:
     """Find the largest h whose parameters, count(h), are within the budget; `count` increases."""
     return next(h for h in itertools.count(1) if count(h + 1) > BUDGET)

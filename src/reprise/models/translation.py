@@ -74,7 +74,7 @@ class Translator(nn.Module):
             directions (B, 2 H). What stands after a source's end has no influence on them.
         """
         if self.reverse_source:
-            source = backwards(source, lengths)
+            source = reverse_sequences(source, lengths)
         x = functional.embedding(source, self.E_x)  # (T, B, d)
         last = lengths - 1, torch.arange(len(lengths), device=source.device)
         starts = []
@@ -83,8 +83,8 @@ class Translator(nn.Module):
             starts.append(tuple(part[last] for part in states))
             outputs, c = [states[0]], [starts[-1][0]]
             for layer in backward:  # (18, 21)
-                h, *_ = layer(layer.read(backwards(x, lengths)), layer.initial_state(len(lengths)))
-                outputs.append(backwards(h, lengths))
+                h, *_ = layer(layer.read(reverse_sequences(x, lengths)), layer.initial_state(len(lengths)))
+                outputs.append(reverse_sequences(h, lengths))
                 c.append(h[last])
             x = torch.cat(outputs, 2)
         return starts, torch.cat(c, 1)
@@ -94,7 +94,7 @@ class Translator(nn.Module):
 
         Without extension II the words are not read; only their number counts.
         """
-        Wx, ends = self._inputs(before, c), []
+        Wx, ends = self._compute_inputs(before, c), []
         for phi, above, state in zip(self.phi, [*self.phi[1:], None], starts, strict=True):
             states = phi(Wx, state)  # (T, B, H) each, (24, 27, 20)
             ends.append(tuple(part[-1] for part in states))
@@ -106,7 +106,7 @@ class Translator(nn.Module):
         """Return the decoder's layers: its own, or the encoder's."""
         return self.decoder if self.untied else self.encoder[0]
 
-    def _inputs(self, before: Tensor, c: Tensor) -> Tensor:
+    def _compute_inputs(self, before: Tensor, c: Tensor) -> Tensor:
         """Compute the input of the decoder's lowest layer without that of h_{t-1}, with its bias, (T, B, G H)."""
         b = self.phi[0].b
         if not self.context:
@@ -124,7 +124,7 @@ class Translator(nn.Module):
         return self.logits(h)
 
 
-def backwards(x: Tensor, lengths: Tensor) -> Tensor:
+def reverse_sequences(x: Tensor, lengths: Tensor) -> Tensor:
     """Reverse each of the sequences x (T, B, ...); what stands after its end stays where it is."""
     T, B = x.shape[:2]
     t = torch.arange(T, device=x.device)[:, None]

@@ -41,7 +41,7 @@ class Relative(WordNGram):
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         table, (context, ngram) = counts.table(n), held.find(counts, n)
-        frequency = at(relative(table), ngram, 0.0)
+        frequency = take_at(compute_relative_frequencies(table), ngram, 0.0)
         return np.where(context >= 0, frequency, np.nan)
 
 
@@ -58,7 +58,7 @@ class Additive(WordNGram):
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         table, (context, ngram) = counts.table(n), held.find(counts, n)
-        seen, total = at(table.counts, ngram, 0), at(table.totals, context, 0)
+        seen, total = take_at(table.counts, ngram, 0), take_at(table.totals, context, 0)
         return (seen + self.delta) / (total + self.delta * self.vocabulary)
 
 
@@ -69,7 +69,7 @@ class StupidBackoff(WordNGram):
         S(w | c) = C(c w) / C(c) if that is above 0, else alpha S(w | c')
 
     Brants et al., "Large language models in machine translation" (EMNLP 2007), equation 5. These are scores: they do
-    not sum to one (`score_sums` says to what).
+    not sum to one (`compute_score_sums` says to what).
     """
 
     alpha: float
@@ -80,18 +80,20 @@ class StupidBackoff(WordNGram):
         score = np.zeros(len(held))
         for k in range(1, n + 1):
             _, ngram = held.find(counts, k)
-            score = np.where(ngram >= 0, at(relative(counts.table(k)), ngram, 0.0), self.alpha * score)
+            score = np.where(
+                ngram >= 0, take_at(compute_relative_frequencies(counts.table(k)), ngram, 0.0), self.alpha * score
+            )
         return score
 
-    def score_sums(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+    def compute_score_sums(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         """Sum S(w | c) over the vocabulary after the context of every held-out word, (words,)."""
         sums, of_held = np.ones(1), np.ones(len(held))
         for k in range(2, n + 1):
             table = counts.table(k)
-            below = table.sum_by_context(relative(counts.table(k - 1))[table.shorter])
+            below = table.sum_by_context(compute_relative_frequencies(counts.table(k - 1))[table.shorter])
             sums = 1 + self.alpha * (sums[table.parents] - below)
             context, _ = held.find(counts, k)
-            of_held = np.where(context >= 0, at(sums, context, 0.0), self.alpha * of_held)
+            of_held = np.where(context >= 0, take_at(sums, context, 0.0), self.alpha * of_held)
         return of_held
 
 
@@ -101,10 +103,10 @@ class Backoff(WordNGram):
 
         P(w | c) = (C(c w) - D) / C(c) if C(c w) > 0, else a(c) P(w | c')
 
-    Katz's scheme ("Estimation of probabilities from sparse data", 1987) with the absolute discount of `discount` in
-    place of his, which leaves nothing to back off to after a context whose n-grams were all seen often. Single words
-    are interpolated with 1 / V. After a context that every word followed there is nothing to back off to, and what the
-    discount took away goes back to these words, each in proportion to its share.
+    Katz's scheme ("Estimation of probabilities from sparse data", 1987) with the absolute discount of
+    `estimate_discount` in place of his, which leaves nothing to back off to after a context whose n-grams were all seen
+    often. Single words are interpolated with 1 / V. After a context that every word followed there is nothing to back
+    off to, and what the discount took away goes back to these words, each in proportion to its share.
     """
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
@@ -112,13 +114,13 @@ class Backoff(WordNGram):
         seen = _interpolate_seen(counts.table(1), 1 / self.vocabulary)
         for k in range(2, n + 1):
             table, (context, ngram) = counts.table(k), held.find(counts, k)
-            discounted, left = _discounted(table)
+            discounted, left = _discount_counts(table)
             every_word = table.types == self.vocabulary
             # What may follow the shorter context and did not follow this one.
             rest = 1 - table.sum_by_context(seen[table.shorter])
             weight = np.divide(left, rest, out=np.zeros_like(left), where=~every_word)
             seen = discounted / np.where(every_word, 1 - left, 1.0)[table.contexts]
-            p = np.where(ngram >= 0, at(seen, ngram, 0.0), at(weight, context, 1.0) * p)
+            p = np.where(ngram >= 0, take_at(seen, ngram, 0.0), take_at(weight, context, 1.0) * p)
         return p
 
 
@@ -131,23 +133,23 @@ class KneserNey(WordNGram):
     Below the model's own order C(c w) is the number of different words that were seen before
     c w. Chen and Goodman, "An empirical study of smoothing techniques for language modeling" (1998), section 3. Single
     words are interpolated with 1 / V, so that a word of the vocabulary that the text lacks has a probability. `D` is
-    that of `discount`, order by order.
+    that of `estimate_discount`, order by order.
     """
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
         p: np.ndarray | float = 1 / self.vocabulary
         for k in range(1, n + 1):
-            table = counts.table(k) if k == n else counts.continuations(k)
+            table = counts.table(k) if k == n else counts.count_continuations(k)
             p = _interpolate(table, held.find(counts, k), p)
         return p
 
 
-def relative(table: Table) -> np.ndarray:
+def compute_relative_frequencies(table: Table) -> np.ndarray:
     """Return C(c w) / C(c) of every n-gram seen, (ngrams,)."""
     return table.counts / table.totals[table.contexts]
 
 
-def discount(table: Table) -> float:
+def estimate_discount(table: Table) -> float:
     """Return n_1 / (n_1 + 2 n_2), of the n-grams counted once and twice; 1/2 where either of them is none.
 
     So it lies between 0 and 1, and leaves each n-gram something and the others too. Ney, Essen and Kneser, "On
@@ -157,23 +159,23 @@ def discount(table: Table) -> float:
     return once / (once + 2 * twice) if once and twice else 0.5
 
 
-def _discounted(table: Table) -> tuple[np.ndarray, np.ndarray]:
+def _discount_counts(table: Table) -> tuple[np.ndarray, np.ndarray]:
     """Return max(C(c w) - D, 0) / C(c) by n-gram, and the mass that this leaves by context."""
-    D = discount(table)
+    D = estimate_discount(table)
     return (table.counts - D) / table.totals[table.contexts], D * table.types / table.totals
 
 
 def _interpolate(table: Table, places: tuple[np.ndarray, np.ndarray], lower: np.ndarray | float) -> np.ndarray:
     context, ngram = places
-    discounted, left = _discounted(table)
-    return at(discounted, ngram, 0.0) + at(left, context, 1.0) * lower
+    discounted, left = _discount_counts(table)
+    return take_at(discounted, ngram, 0.0) + take_at(left, context, 1.0) * lower
 
 
 def _interpolate_seen(table: Table, lower: float) -> np.ndarray:
-    discounted, left = _discounted(table)
+    discounted, left = _discount_counts(table)
     return discounted + left[table.contexts] * lower
 
 
-def at(values: np.ndarray, index: np.ndarray, otherwise: float) -> np.ndarray:
+def take_at(values: np.ndarray, index: np.ndarray, otherwise: float) -> np.ndarray:
     """Return values[index], or `otherwise` where the index is -1: not seen."""
     return np.where(index >= 0, values[np.maximum(index, 0)], otherwise)

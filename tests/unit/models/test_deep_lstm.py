@@ -34,7 +34,7 @@ def test_it_follows_its_equations_gate_by_gate(activation, phi):
         for t in range(6):
             z = np.eye(4)[x[t, stream]]
             for number in range(2):
-                W, U, b = (part.detach().numpy().reshape(4, 3, -1) for part in model.layer(number + 1))
+                W, U, b = (part.detach().numpy().reshape(4, 3, -1) for part in model.get_layer(number + 1))
                 i, f, o, g = (W[k] @ z + U[k] @ h[number] + b[k, :, 0] for k in range(4))
                 c[number] = sigma(f + 1) * c[number] + sigma(i) * phi(g)
                 z = h[number] = sigma(o) * phi(c[number])
@@ -47,7 +47,7 @@ def test_initial_weights_follow_their_laws(law):
     model = DeepLSTM(72, 128, 2, "relu", 1.0, law, "fan-in-truncated-normal")
     initialise(model, torch.Generator().manual_seed(5))
     for number, inputs in ((1, 72), (2, 128)):
-        W, U, b = model.layer(number)
+        W, U, b = model.get_layer(number)
         weights = torch.cat([W.flatten(), U.flatten()]).detach()
         glorot = math.sqrt(6 / (inputs + 128 + 512))
         bound = glorot if law == "glorot-uniform" else 2 / math.sqrt(inputs + 128)

@@ -51,10 +51,10 @@ def test_with_logistic_gates_it_is_the_lstm_of_torch():
     made = LogisticGates(small_lexicon(), "one-hot", "softmax", "none", "corpus", 0, False, 4, 3, 1).double()
     initialise(made, torch.Generator().manual_seed(1))
     lstm = torch.nn.LSTM(4, 3, dtype=torch.float64)
-    W, U, b = made.of_layer(1)
+    W, U, b = made.get_layer(1)
     lstm.load_state_dict({"weight_ih_l0": W.T, "weight_hh_l0": U.T, "bias_ih_l0": b, "bias_hh_l0": torch.zeros_like(b)})
     x = torch.tensor([[0, 1], [2, 3], [4, 0]])
-    h, _ = lstm(made.embedded(x))
+    h, _ = lstm(made.embed(x))
     torch.testing.assert_close(made.adaptors(made.states(x)[0]), h @ made.W_a.T + made.b_a)
 
 

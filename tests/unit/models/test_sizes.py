@@ -33,9 +33,9 @@ def test_table_1(terms, expected):
 
 
 def test_table_1_references():
-    first_order = sizes.largest(lambda h: sizes.first_order_parameters(h, 27))
-    general = sizes.largest(lambda h: sizes.integration_parameters(h, 27, "general"))
-    simple = sizes.largest(lambda h: sizes.integration_parameters(h, 27, "simple"))
+    first_order = sizes.find_largest(lambda h: sizes.first_order_parameters(h, 27))
+    general = sizes.find_largest(lambda h: sizes.integration_parameters(h, 27, "general"))
+    simple = sizes.find_largest(lambda h: sizes.integration_parameters(h, 27, "simple"))
     assert (first_order, general, simple) == (680, 678, 680)
     assert sizes.first_order_parameters(680, 27) == 499_827
     assert sizes.integration_parameters(678, 27, "general") == 499_035

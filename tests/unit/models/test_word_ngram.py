@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reprise.models import word_ngram
 from reprise.models.ngram import NGram
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
-from reprise.models.word_ngram import Additive, Backoff, KneserNey, Relative, StupidBackoff, discount
+from reprise.models.word_ngram import Additive, Backoff, KneserNey, Relative, StupidBackoff, estimate_discount
 
 V, END = 7, 0
 """Words 0 (the end of a sentence) to 6, which the training text never has."""
@@ -163,7 +163,7 @@ def test_probabilities_of_all_words_after_a_context_sum_to_one(lines):
         for n in range(1, 5):
             counts = NGramCounts(positions, words)
             held, contexts = after_every_context(n, lines, words)
-            assert all(0 < discount(counts.table(k)) < 1 for k in range(1, n + 1))
+            assert all(0 < estimate_discount(counts.table(k)) < 1 for k in range(1, n + 1))
             for model in (Relative(words, 4), Additive(words, 4, 0.1), Backoff(words, 4), KneserNey(words, 4)):
                 p = model.estimate(counts, held, n).reshape(contexts, words)
                 p = p[~np.isnan(p).any(1)]  # a relative frequency is not defined after what was never seen
@@ -176,7 +176,7 @@ def test_probabilities_of_all_words_after_a_context_sum_to_one(lines):
 def test_witten_and_bell_leave_all_symbols_a_probability_that_sums_to_one(lines):
     for words in (4, 6):
         model = NGram(words, 4, "witten-bell")
-        training, _ = model.predictions(split_of(lines), np.ones(len(lines), bool))
+        training, _ = model.list_predictions(split_of(lines), np.ones(len(lines), bool))
         counts = model.count(training)
         contexts = {tuple(column) for column in training.before.T} | {(0, 3, 1), (words, words, words), (5, 5, 5)}
         rows = np.array([[*context, word] for context, word in itertools.product(sorted(contexts), range(words))])
@@ -192,7 +192,9 @@ def test_scores_of_all_words_after_a_context_do_not_sum_to_one_and_their_sum_is_
     held, contexts = after_every_context(4)
     for n in range(1, 5):
         sums = model.estimate(counts, held, n).reshape(contexts, V).sum(1)
-        np.testing.assert_allclose(model.score_sums(counts, held, n).reshape(contexts, V), sums[:, None].repeat(V, 1))
+        np.testing.assert_allclose(
+            model.compute_score_sums(counts, held, n).reshape(contexts, V), sums[:, None].repeat(V, 1)
+        )
         assert (n == 1) == bool(np.allclose(sums, 1))
 
 
@@ -207,7 +209,7 @@ def test_the_discount_is_that_of_ney_essen_and_kneser():
     table = counted([[1, 2, END], [1, 3, END], [1, 2, END]], 2).table(2)
     # Bigrams: (end, 1) three times, (1, 2) and (2, end) twice, (1, 3) and (3, end) once.
     assert sorted(table.counts.tolist()) == [1, 1, 2, 2, 3]
-    assert discount(table) == 2 / (2 + 2 * 2)
+    assert estimate_discount(table) == 2 / (2 + 2 * 2)
 
 
 def test_a_prefix_of_the_text_counts_as_if_it_were_all():
@@ -226,10 +228,10 @@ def test_kneser_ney_is_that_of_nltk(order, monkeypatch):
 
     def from_single_words(table, found, lower):
         if isinstance(lower, float):
-            return word_ngram.at(word_ngram.relative(table), found[1], 0.0)
+            return word_ngram.take_at(word_ngram.compute_relative_frequencies(table), found[1], 0.0)
         return interpolate(table, found, lower)
 
-    monkeypatch.setattr(word_ngram, "discount", lambda table: 0.3)
+    monkeypatch.setattr(word_ngram, "estimate_discount", lambda table: 0.3)
     monkeypatch.setattr(word_ngram, "_interpolate", from_single_words)
     assert_those_of_nltk(KneserNey(V, order), lm.KneserNeyInterpolated(order, discount=0.3))
 

@@ -21,7 +21,7 @@ from reprise.models.loglinear import LogLinearRNN
 class ClassLogLinearRNN(nn.Module):
     """`LogLinearRNN` with the same parameters; what it knows of types is in dense buffers."""
 
-    of_layer, initial_state = LogLinearRNN.of_layer, LogLinearRNN.initial_state
+    get_layer, initial_state = LogLinearRNN.get_layer, LogLinearRNN.initial_state
     states, adaptors = LogLinearRNN.states, LogLinearRNN.adaptors
 
     def __init__(self, model: LogLinearRNN) -> None:
@@ -42,7 +42,7 @@ class ClassLogLinearRNN(nn.Module):
         self.register_buffer("log_mass", log_mass.to(like.dtype))
         self.register_buffer("log_share", (model.log_b - log_mass[classes.of_type]).to(like.dtype))  # log b(x) / B_c
 
-    def embedded(self, words: Tensor) -> Tensor:
+    def embed(self, words: Tensor) -> Tensor:
         """Compute psi(x) E (T, B, D) of words (T, B), given as places among the embeddings that were gathered."""
         return functional.embedding(words, self.E)
 

@@ -29,10 +29,10 @@ class NGramCount(Pieces):
         part, self.lines, self.vocabulary = loaded.extra["part"][self.seed], loaded.splits[SPLIT], loaded.vocabulary
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         counted = COUNTED[self.options["counted_lines"]]
-        training, _ = self.model.predictions(self.lines, np.isin(part, counted))
+        training, _ = self.model.list_predictions(self.lines, np.isin(part, counted))
         self.counts = self.model.count(training)
         held_out = {split: part == value for split, value in HELD_OUT.items() if value not in counted}
-        predicted = {split: self.model.predictions(self.lines, chosen) for split, chosen in held_out.items()}
+        predicted = {split: self.model.list_predictions(self.lines, chosen) for split, chosen in held_out.items()}
         self.held_out = {split: (HeldOut(positions), places) for split, (positions, places) in predicted.items()}
         self.total = self.model.order
         self.parameters = 0  # n-grams whose count is kept

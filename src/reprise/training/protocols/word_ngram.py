@@ -75,7 +75,7 @@ class WordNGramCount(Pieces):
                 **nats,
             }
             if isinstance(self.model, StupidBackoff):
-                measured[split]["score_sum"] = float(self.model.score_sums(counts, held, n).mean())
+                measured[split]["score_sum"] = float(self.model.compute_score_sums(counts, held, n).mean())
         return measured
 
     def outcome(self) -> Outcome:
