@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _MAX_NAMES = 5
 """So many claims or files that differ are called by name."""
+_RECORDS = ("runs", "evaluations")
+"""Folders of a tier from which all its other files are made."""
 _COLLECTED = ("metrics.csv", "metrics.json", "curves.csv.gz", "samples.jsonl")
 _DRAWN = ("tables/*", "figures/*.svg")
 _README_FILES = ("README.md", "results/forest.svg")
@@ -137,6 +139,20 @@ def _list_files(folder: Path) -> set[str]:
     return names | {str(path.relative_to(folder)) for pattern in _DRAWN for path in folder.glob(pattern)}
 
 
+def _link_inputs(root: Path, clone: Path, tier: str) -> Path:
+    """Link all of the project into a clone but the tier's results, of these the records alone; return their folder."""
+    new_folder = clone / "results" / tier
+    new_folder.mkdir(parents=True)
+    for source, left_out in ((root, "results"), (root / "results", tier)):
+        for path in source.iterdir():
+            if path.name != left_out:
+                (clone / path.relative_to(root)).symlink_to(path.resolve())
+    for name in _RECORDS:
+        if (records := root / "results" / tier / name).is_dir():
+            (new_folder / name).symlink_to(records.resolve())
+    return new_folder
+
+
 def _list_changed_files(folder: Path, root: Path, tier: str) -> Iterator[str]:
     """Yield the files of a tier that are not what its records give: those made of records, tables and figures.
 
@@ -146,14 +162,7 @@ def _list_changed_files(folder: Path, root: Path, tier: str) -> Iterator[str]:
     if not (old_names := _list_files(folder)):
         return
     with TemporaryDirectory() as clone:
-        new_folder = Path(clone) / "results" / tier
-        new_folder.mkdir(parents=True)
-        for source, left_out in ((root, "results"), (root / "results", tier)):
-            for path in source.iterdir():
-                if path.name != left_out:
-                    (Path(clone) / path.relative_to(root)).symlink_to(path.resolve())
-        if (folder / "runs").is_dir():
-            (new_folder / "runs").symlink_to((folder / "runs").resolve())
+        new_folder = _link_inputs(root, Path(clone), tier)
         has_displays = any("/" in name for name in old_names)
         paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

@@ -9,7 +9,7 @@ from claims_helpers import runs
 from config_helpers import project
 from evaluation_helpers import evaluation, place
 from scipy.stats import ttest_ind
-from verify_helpers import leave, resolved
+from verify_helpers import leave, resolved, verify
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli import main
@@ -139,3 +139,4 @@ def test_collect_has_a_row_a_band_and_the_claims_of_records_stay(clone):
     assert len(rows) == 2 * len(COUNTS)
     text = (clone / "results/quick/metrics.csv").read_text("utf-8")
     assert text.startswith(before)
+    assert (verify(), verify("--check")) == (0, 0)
