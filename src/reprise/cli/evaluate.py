@@ -1,14 +1,16 @@
 """A second measurement of a trained model, by the readable model and without training."""
 
+from __future__ import annotations
+
 import argparse
 import hashlib
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli.common import find_experiment, format_number, index_numbers, make_console, make_table
@@ -22,8 +24,9 @@ from reprise.records.model import RunRecord
 from reprise.records.record import Outcome, read_record
 from reprise.records.resolved import Resolved
 
-Words = tuple[Any, ...]
-"""Words read last, words predicted and their losses, tensors (n,); torch is imported where it is needed."""
+if TYPE_CHECKING:
+    from reprise.evaluation.by_count import LossesByCount
+
 RELATIVE_TOLERANCE = 1e-5
 """What float32 sums in another order differ by, relatively; of a share, one item besides."""
 
@@ -140,20 +143,18 @@ def _measure(training: Any, corpus: Path | None, device: str, by_count: bool) ->
     """Read every text once, on a device; `by_count`: with the losses of test texts by counts of words."""
     if device == "cuda":
         training.move_to_gpu()
-    batches_by_split: dict[str, list[Words]] = {}
+    sums_by_split: dict[str, LossesByCount] = {}
     if by_count:
-        batches_by_split = {split: [] for split in PROTOCOLS[training.protocol].losses_by_count}
-        training.loss_receivers = {
-            split: lambda *words, to=batches: to.append(words) for split, batches in batches_by_split.items()
-        }
+        sums_by_split = {split: _make_sums(corpus) for split in PROTOCOLS[training.protocol].losses_by_count}
+        training.loss_receivers = {split: sums.add_batch for split, sums in sums_by_split.items()}
     start = time.perf_counter()
     with make_console().status("measuring") as status:
         outcome = training.measure(status.update)
     run = _describe_run(training, device, time.perf_counter() - start)
     losses = [
         {"split": split, "side": side, "least": least, "n": n, "value": loss}
-        for split, batches in batches_by_split.items()
-        for (side, least), (n, loss) in _average_by_count(batches, corpus).items()
+        for split, sums in sums_by_split.items()
+        for (side, least), (n, loss) in sums.compute_means().items()
     ]
     return Measurement(outcome, losses, run)
 
@@ -197,24 +198,24 @@ def _describe_run(training: Any, device: str, seconds: float) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if key != "resumed"}
 
 
-def _average_by_count(batches: Iterable[Words], corpus: Path | None) -> dict[tuple[str, int], tuple[int, float]]:
-    """Average the losses of a text's words by how often they, or the words read before them, stand in training."""
+def _make_sums(corpus: Path | None) -> LossesByCount:
+    """Make empty sums of losses by how often a word stands in the training text of a corpus."""
     import numpy as np
 
-    from reprise.evaluation.by_count import average_losses_by_count
+    from reprise.evaluation.by_count import LossesByCount
 
     loaded = Corpus.load(corpus)
-    counts = np.bincount(loaded.splits["train"].tokens, minlength=len(loaded.vocabulary))
-    return average_losses_by_count(batches, counts)
+    return LossesByCount(np.bincount(loaded.splits["train"].tokens, minlength=len(loaded.vocabulary)))
 
 
 def _show_losses_by_count(training: Any, corpus: Path | None, split: str) -> None:
     """Show the losses of a split's words by their counts in training."""
-    batches: list[Words] = []
-    training.read_words(split, lambda *words: batches.append(words))
-    means = _average_by_count(batches, corpus)
+    sums = _make_sums(corpus)
+    training.read_words(split, sums.add_batch)
     bands = {BAND_STARTS[numbers[0]]: name for name, numbers in BANDS.items() if len(numbers) == 1}
-    rows = [(side, bands[least], str(n), format_number(loss)) for (side, least), (n, loss) in means.items()]
+    rows = [
+        (side, bands[least], str(n), format_number(loss)) for (side, least), (n, loss) in sums.compute_means().items()
+    ]
     make_console().print(make_table(("word", "count in training", "words", "nats per word"), rows))
 
 
