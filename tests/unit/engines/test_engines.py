@@ -91,16 +91,16 @@ class Recorder:
     def __init__(self, parameters: dict[str, Tensor]) -> None:
         self.gradients = {name: torch.zeros_like(value) for name, value in parameters.items()}
 
-    def begin(self, *_: float) -> None:
+    def begin_step(self, *_: float) -> None:
         pass
 
-    def dense(self, name: str, gradient: Tensor) -> None:
+    def update_dense(self, name: str, gradient: Tensor) -> None:
         self.gradients[name] += gradient
 
-    def product(self, name: str, d: Tensor, h: Tensor) -> None:
+    def update_by_product(self, name: str, d: Tensor, h: Tensor) -> None:
         self.gradients[name] += d.T @ h
 
-    def rows(self, name: str, rows: Tensor, gradient: Tensor) -> None:
+    def update_rows(self, name: str, rows: Tensor, gradient: Tensor) -> None:
         assert len(rows.unique()) == len(rows)
         self.gradients[name].index_add_(0, rows, gradient)
 

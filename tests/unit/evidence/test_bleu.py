@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from config_helpers import ROOT, experiments
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reprise.evaluation.bleu_counts import count_bleu
@@ -40,6 +40,7 @@ def test_the_score_is_that_of_sacrebleu_on_the_texts_or_on_some_of_them(lowercas
 WORDS = st.lists(st.sampled_from(["a", "dog", "runs", ".", "the", "3.5", "l'"]), max_size=9).map(" ".join)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # of a busy machine
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5))
 def test_any_texts_give_the_score_of_sacrebleu(pairs):
     hypotheses, references = zip(*pairs, strict=True)
