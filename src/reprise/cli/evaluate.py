@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -145,7 +145,7 @@ def _measure(training: Any, corpus: Path | None, device: str, by_count: bool) ->
         training.move_to_gpu()
     sums_by_split: dict[str, LossesByCount] = {}
     if by_count:
-        sums_by_split = {split: _make_sums(corpus) for split in PROTOCOLS[training.protocol].losses_by_count}
+        sums_by_split = _make_sums(corpus, PROTOCOLS[training.protocol].losses_by_count)
         training.loss_receivers = {split: sums.add_batch for split, sums in sums_by_split.items()}
     start = time.perf_counter()
     with make_console().status("measuring") as status:
@@ -198,19 +198,20 @@ def _describe_run(training: Any, device: str, seconds: float) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if key != "resumed"}
 
 
-def _make_sums(corpus: Path | None) -> LossesByCount:
-    """Make empty sums of losses by how often a word stands in the training text of a corpus."""
+def _make_sums(corpus: Path | None, splits: Iterable[str]) -> dict[str, LossesByCount]:
+    """Make empty sums of each split's losses, by how often a word stands in the training text of a corpus."""
     import numpy as np
 
     from reprise.evaluation.by_count import LossesByCount
 
     loaded = Corpus.load(corpus)
-    return LossesByCount(np.bincount(loaded.splits["train"].tokens, minlength=len(loaded.vocabulary)))
+    counts = np.bincount(loaded.splits["train"].tokens, minlength=len(loaded.vocabulary))
+    return {split: LossesByCount(counts) for split in splits}
 
 
 def _show_losses_by_count(training: Any, corpus: Path | None, split: str) -> None:
     """Show the losses of a split's words by their counts in training."""
-    sums = _make_sums(corpus)
+    sums = _make_sums(corpus, [split])[split]
     training.read_words(split, sums.add_batch)
     bands = {BAND_STARTS[numbers[0]]: name for name, numbers in BANDS.items() if len(numbers) == 1}
     rows = [
