@@ -197,10 +197,10 @@ def build_model(task: Task, generator: Any = None) -> Any:
     """Make the readable model, its parameters drawn with the `generator`, or with another."""
     import torch
 
-    from reprise.models.gso_start import initial_model
+    from reprise.models.gso_initialisation import make_initial_model
 
     w = task.workload
-    return initial_model(w.model, w.options, w.vocabulary, generator or torch.Generator())
+    return make_initial_model(w.model, w.options, w.vocabulary, generator or torch.Generator())
 
 
 def make_task(workload: Workload, folder: Path, batches: int = BATCHES) -> tuple[Task, dict[str, Any]]:

@@ -154,8 +154,11 @@ class Engine(tasks.Engine):
     """Says its log-perplexity besides."""
 
     def step(self, batch: int) -> float:
-        rates = {name: getattr(self.task, name) for name in ("learning_rate", "rho", "epsilon")}
-        return self.kernel.train(self.x[batch], self.y[batch], **rates)
+        from reprise.engines.loglinear import StepSettings
+
+        task = self.task
+        settings = StepSettings(learning_rate=task.learning_rate, rho=task.rho, epsilon=task.epsilon)
+        return self.kernel.train(self.x[batch], self.y[batch], settings)
 
     def log_perplexity(self) -> float:
         """Nats per word of the first batch, in the precision in which it is trained."""

@@ -199,19 +199,15 @@ class Engine(tasks.Engine):
     """Takes many subsequences in one call."""
 
     def prepare(self) -> None:
-        from reprise.engines.rntn import Subsequences
+        from reprise.engines.rntn import StepSettings, Subsequences
 
         task = self.task
+        rates = {"learning_rate": task.learning_rate, "dropout": task.dropout}
+        self.settings = StepSettings(**rates, reduction="sum", key=task.key)
         self.data = Subsequences(task.inputs, task.targets, task.offsets, task.reset)
 
     def train(self, first: int, last: int) -> float:
-        return self.kernel.train(
-            self.data.slice(first, last),
-            learning_rate=self.task.learning_rate,
-            reduction="sum",
-            dropout=self.task.dropout,
-            key=self.task.key,
-        )
+        return self.kernel.train(self.data.slice(first, last), self.settings)
 
     def make_calls(self, first: int, last: int) -> Iterator[Any]:
         """See `tasks.Engine`: one call."""

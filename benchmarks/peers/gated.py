@@ -8,7 +8,7 @@ from torch.nn import functional
 from benchmarks.gated import Task
 from benchmarks.tasks import Implementation, convert_to_numpy, make_weight_tensors, make_word_tensors
 from reprise.engines.clipping import compute_clipping_factor
-from reprise.engines.gated.reference import share_of_one_word
+from reprise.engines.gated.reference import compute_word_share
 
 
 class Library(Implementation):
@@ -36,7 +36,7 @@ class Library(Implementation):
         self.state = (state[0].detach(), state[1].detach())
         logits = functional.linear(h * of_softmax_input, self.p["W_o"], self.p["b_o"])
         loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
-        share = share_of_one_word("sum-steps", *x.shape)
+        share = compute_word_share("sum-steps", *x.shape)
         gradients = torch.autograd.grad(loss * share, self.trained)
         step = self.task.learning_rate * compute_clipping_factor(gradients, self.task.clip_norm, by_rows=True)
         with torch.no_grad():

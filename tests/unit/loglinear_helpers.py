@@ -31,7 +31,7 @@ def lexicon(types=90, tags=70, seed=0):
         [f"w{i}" for i in range(types)],
         [f"tag:{i}" for i in range(tags)],
         {"corpus": counts, "train": np.where(seen, counts // 2, 0)},
-        {"corpus": Sparse.of(borne), "train": Sparse.of(borne & seen[:, None])},
+        {"corpus": Sparse.from_dense(borne), "train": Sparse.from_dense(borne & seen[:, None])},
     )
 
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from reprise.checks import Finding, compute_relative_error, count_parameters, draw_parameters
-from reprise.models import sizes
+from reprise.models import gso_sizes
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, Recurrence
-from reprise.models.gso_start import initial_model
+from reprise.models.gso_initialisation import make_initial_model
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
 
 _CASES = 20
@@ -105,7 +105,7 @@ def first_order_term_keeps_the_gradient() -> Iterator[Finding]:
     for activation in _ACTIVATIONS:
         generator, shares = torch.Generator().manual_seed(6), []
         for _ in range(5):
-            model = initial_model("gso", options | {"activation": activation}, _LETTERS, generator).double()
+            model = make_initial_model("gso", options | {"activation": activation}, _LETTERS, generator).double()
             x = torch.randint(_LETTERS, (2 * _LONG, 1), generator=generator)
             kept = _compute_jacobian_norm(model, x)
             shares.append(_compute_jacobian_norm(_replace_parameters(model, E=torch.zeros_like(model.E)), x) / kept)
@@ -128,31 +128,37 @@ def sizes_of_the_budget() -> Iterator[Finding]:
     "a larger one": how many models with one more hidden unit would still be within the budget.
     """
     models = list(_find_sizes())
-    larger = sum(count <= sizes.BUDGET for _, _, count in models)
+    larger = sum(count <= gso_sizes.BUDGET for _, _, count in models)
     yield Finding.of_largest(
         "module against formula", (abs(count - formula) for count, formula, _ in models), "parameters"
     )
-    yield Finding.of_largest("over the budget", (max(0, count - sizes.BUDGET) for count, _, _ in models), "parameters")
+    excesses = (max(0, count - gso_sizes.BUDGET) for count, _, _ in models)
+    yield Finding.of_largest("over the budget", excesses, "parameters")
     yield Finding("a larger one within the budget", float(larger), len(models), "models")
 
 
 def _find_sizes() -> Iterator[tuple[int, int, int]]:
     """Parameters counted on the module, those by the formula, and by the formula with one more hidden unit."""
     table = [("1", 27, D, E) for D in (True, False) for E in (True, False)]
-    figure = [(ratio, symbols, False, False) for symbols in (27, 703) for ratio in sizes.RATIOS]
-    for ratio, *rest in table + figure:
-        h, m = sizes.gso_sizes(ratio, *rest)
-        more = h + 1, sizes.second_order_size(h + 1, Fraction(ratio))
-        yield (
-            _count_parameters(GSO, rest[0], h, m, *rest[1:], "tanh"),
-            *(sizes.gso_parameters(*hm, *rest) for hm in ((h, m), more)),
-        )
-    h = sizes.find_largest(lambda h: sizes.first_order_parameters(h, 27))
-    yield _count_parameters(FirstOrder, 27, h, "tanh"), *(sizes.first_order_parameters(n, 27) for n in (h, h + 1))
-    form = "general"
-    h = sizes.find_largest(lambda h: sizes.integration_parameters(h, 27, form))
-    counted = _count_parameters(MultiplicativeIntegration, 27, h, "tanh", form)
-    yield counted, *(sizes.integration_parameters(n, 27, form) for n in (h, h + 1))
+    figure = [(ratio, symbols, False, False) for symbols in (27, 703) for ratio in gso_sizes.RATIOS]
+    for ratio, symbols, *terms in table + figure:
+        h, m = gso_sizes.find_gso_sizes(ratio, symbols, *terms)
+        larger_m = gso_sizes.compute_second_order_size(h + 1, Fraction(ratio))
+        counted = _count_parameters(GSO, symbols, h, m, *terms, "tanh")
+        formula = gso_sizes.count_gso_parameters(h, m, symbols, *terms)
+        yield counted, formula, gso_sizes.count_gso_parameters(h + 1, larger_m, symbols, *terms)
+
+    def count_first_order(h: int) -> int:
+        return gso_sizes.count_first_order_parameters(h, 27)
+
+    def count_integration(h: int) -> int:
+        return gso_sizes.count_integration_parameters(h, 27, "general")
+
+    h = gso_sizes.find_largest_size(count_first_order)
+    yield _count_parameters(FirstOrder, 27, h, "tanh"), count_first_order(h), count_first_order(h + 1)
+    h = gso_sizes.find_largest_size(count_integration)
+    counted = _count_parameters(MultiplicativeIntegration, 27, h, "tanh", "general")
+    yield counted, count_integration(h), count_integration(h + 1)
 
 
 def _count_parameters(model: type[Recurrence], *arguments: Any) -> int:

@@ -114,4 +114,4 @@ def _make_text() -> list[int]:
 def _make_positions(contexts: int) -> Positions:
     text = _make_text()
     split = Split(np.array(text, np.int32), np.array([0, len(text)], np.int64))
-    return Positions.of(split, contexts, _END, "text")
+    return Positions.from_split(split, contexts, _END, "text")

@@ -103,7 +103,7 @@ PAPER_TYPES, PAPER_TAGS = 42_894, 52
 
 def log_linear_parameters() -> Iterator[Finding]:
     """Section 5: parameters counted on real models for the paper's types and tags, and the M + 1 + tags features."""
-    lexicon = Lexicon.bare(PAPER_TYPES, tags=PAPER_TAGS)
+    lexicon = Lexicon.from_sizes(PAPER_TYPES, tags=PAPER_TAGS)
     off, features_off = [], []
     for top, expected in PARAMETERS.items():
         kinds = ("features", "log-linear", "corpus") if top else ("one-hot", "softmax", "none")
@@ -120,7 +120,7 @@ def _draw_model(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(seed)
     borne = (torch.rand(V, TAGS, generator=generator) < 0.3).numpy()
     counts = torch.randint(1, 50, (V,), generator=generator).sort(descending=True).values.numpy()
-    tags = Sparse.of(borne)
+    tags = Sparse.from_dense(borne)
     names = [str(i) for i in range(V)], [f"tag:{i}" for i in range(TAGS)]
     lexicon = Lexicon(*names, dict.fromkeys(("corpus", "train"), counts), dict.fromkeys(("corpus", "train"), tags))
     chosen = {"input": "features", "output": "log-linear", "background": "corpus"} | kinds

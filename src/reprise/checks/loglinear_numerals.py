@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from reprise.checks import Finding
-from reprise.engines.loglinear import ReferenceEngine
+from reprise.engines.loglinear import ReferenceEngine, StepSettings
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, initialise
 
@@ -60,7 +60,7 @@ def _make_finite_background() -> tuple[np.ndarray, float]:
 def _make_learnt_model(log_b: np.ndarray) -> LogLinearRNN:
     """Train an LL-RNN on the sentences: psi one-hot as in section 3, phi of identities and classes."""
     tag = {word: "number" for word in TYPES if word.isdigit()} | dict.fromkeys(("Paris", "Lyon", CITY), "location")
-    tags = Sparse.of(np.array([[tag.get(word, "other") == name for name in TAGS] for word in TYPES]))
+    tags = Sparse.from_dense(np.array([[tag.get(word, "other") == name for name in TAGS] for word in TYPES]))
     # Counts say which types have an identity: those that were seen.
     counts = np.array([1 + (word in SEEN) for word in TYPES])
     sources = ("corpus", "train")
@@ -73,8 +73,9 @@ def _make_learnt_model(log_b: np.ndarray) -> LogLinearRNN:
     engine = ReferenceEngine(model)
     text = " ".join(SENTENCES * 2).split()
     windows = torch.tensor([[TYPES.index(w) for w in text[i : i + WINDOW + 1]] for i in range(len(text) - WINDOW)]).T
+    settings = StepSettings(learning_rate=RATE, rho=0.9, epsilon=1e-8)
     for _ in range(STEPS):
-        engine.train(windows[:-1], windows[-1], learning_rate=RATE, rho=0.9, epsilon=1e-8)
+        engine.train(windows[:-1], windows[-1], settings)
     return engine.model
 
 

@@ -33,12 +33,12 @@ class Split:
     offsets: np.ndarray  # (s + 1,) int64, from 0 to n
 
     @classmethod
-    def of_text(cls, tokens: np.ndarray) -> Split:
+    def from_tokens(cls, tokens: np.ndarray) -> Split:
         """Return a text that is one stretch."""
         return cls(tokens.astype(np.int32), np.array([0, len(tokens)], np.int64))
 
     @classmethod
-    def of_words(cls, sentences: Sequence[Sequence[str]], vocabulary: Iterable[str]) -> Split:
+    def from_sentences(cls, sentences: Sequence[Sequence[str]], vocabulary: Iterable[str]) -> Split:
         """Return sentences of words; a word that the vocabulary lacks is `<unk>`."""
         ids = {word: i for i, word in enumerate(vocabulary)}
         unknown = ids[UNKNOWN]
@@ -46,7 +46,7 @@ class Split:
         return cls(np.array(tokens, np.int32), compute_offsets(map(len, sentences)))
 
     @classmethod
-    def of_ended_sentences(cls, tokens: np.ndarray, end: int) -> Split:
+    def from_ended_sentences(cls, tokens: np.ndarray, end: int) -> Split:
         """Return a text each of whose sentences ends with the token `end`."""
         ends = np.flatnonzero(tokens == end) + 1
         return cls(tokens.astype(np.int32), np.concatenate([[0], ends]).astype(np.int64))
@@ -105,7 +105,7 @@ class Corpus:
     extra: dict[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_counts(
         cls,
         name: str,
         splits: dict[str, Split],
@@ -120,14 +120,14 @@ class Corpus:
         To `facts` come those of every corpus: `boundaries`, the size of the vocabulary, and for each split its number
         of tokens and its number of sentences, which may be called otherwise.
         """
-        of_all = {
+        common_facts = {
             "boundaries": boundaries,
             "vocabulary": len(counts),
             "tokens": {split: len(data.tokens) for split, data in splits.items()},
             sentences: {split: data.sentences for split, data in splits.items()},
         }
-        of_words = np.array(list(counts.values()), np.int64)
-        return cls(name, splits, list(counts), of_words, of_all | dict(facts), extra=extra or {})
+        training_counts = np.array(list(counts.values()), np.int64)
+        return cls(name, splits, list(counts), training_counts, common_facts | dict(facts), extra=extra or {})
 
     @property
     def boundaries(self) -> str:

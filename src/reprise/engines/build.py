@@ -48,10 +48,10 @@ class Pointer(ctypes.c_void_p):
         return ctypes.byref(value) if isinstance(value, ctypes.Structure) else ctypes.c_void_p(get_address(value))
 
 
-HUGE, PAGE = 1 << 19, 1 << 10
+HUGE_PAGE_FLOATS, PAGE_FLOATS = 1 << 19, 1 << 10
 """Floats of a huge page, on x86-64 and mostly elsewhere, and of an ordinary one."""
 
-KINDS: dict[str, Any] = {
+C_TYPES: dict[str, Any] = {
     "i": ctypes.c_int32,
     "l": ctypes.c_int64,
     "u": ctypes.c_uint64,
@@ -80,26 +80,26 @@ def allocate_in_huge_pages(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     gives shared memory, which `mmap` makes unless told otherwise, no huge pages by default.
     """
     counts = [math.prod(shape) for shape in shapes]
-    sizes = [-(-count // PAGE) * PAGE for count in counts]
-    memory = mmap.mmap(-1, 4 * (sum(sizes) + HUGE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    sizes = [-(-count // PAGE_FLOATS) * PAGE_FLOATS for count in counts]
+    memory = mmap.mmap(-1, 4 * (sum(sizes) + HUGE_PAGE_FLOATS), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # of a kernel that was built without them
             memory.madvise(mmap.MADV_HUGEPAGE)
     space = torch.frombuffer(memory, dtype=torch.float32)
-    begin = -(space.data_ptr() // space.itemsize) % HUGE
+    begin = -(space.data_ptr() // space.itemsize) % HUGE_PAGE_FLOATS
     places = space[begin : begin + sum(sizes)].split(sizes)
     return [place[:count].view(*shape) for place, count, shape in zip(places, counts, shapes, strict=True)]
 
 
 def make_structure(*fields: str) -> type[ctypes.Structure]:
-    """Make a class of C structures, which take their values by name; a field is a letter of `KINDS` and names.
+    """Make a class of C structures, which take their values by name; a field is a letter of `C_TYPES` and names.
 
     It holds on to the tensors and arrays that it points at.
     """
 
     class Structure(ctypes.Structure):
         _fields_ = [
-            (name, ctypes.c_void_p if kind == "p" else KINDS[kind])
+            (name, ctypes.c_void_p if kind == "p" else C_TYPES[kind])
             for kind, *names in map(str.split, fields)
             for name in names
         ]
@@ -118,7 +118,7 @@ def load_functions(name: str, prefix: str = "reprise_", **signatures: str) -> Si
     Args:
         name: The family, or the source in the folder of engines.
         prefix: Begins the functions' names in C.
-        signatures: By name, letters of `KINDS`: that of the result, and those of the arguments.
+        signatures: By name, letters of `C_TYPES`: that of the result, and those of the arguments.
 
     Returns:
         The functions by their names without the prefix.
@@ -135,8 +135,8 @@ def load_functions(name: str, prefix: str = "reprise_", **signatures: str) -> Si
     namespace = SimpleNamespace()
     for short, (result, *arguments) in signatures.items():
         function = loaded[prefix + short]
-        function.restype = ctypes.c_void_p if result == "p" else KINDS[result]
-        function.argtypes = [KINDS[kind] for kind in arguments]
+        function.restype = ctypes.c_void_p if result == "p" else C_TYPES[result]
+        function.argtypes = [C_TYPES[kind] for kind in arguments]
         setattr(namespace, short, function)
     return namespace
 

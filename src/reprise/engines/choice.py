@@ -73,5 +73,5 @@ def make_engine_error(name: str, engines: Iterable[str]) -> UserError:
     return UserError(f"engine: {name} is none of auto, {', '.join(engines)}; {remedy}")
 
 
-reference_only = Choice(Readable)
+choose_reference = Choice(Readable)
 """The engine of a model that has no fast one: its protocol differentiates it."""

@@ -17,7 +17,7 @@ Linear = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """x (n, k), w (m, k), bias (m,) or None -> x @ w.T + bias, (n, m). `w` may be a transposed view."""
 
 # Fewer rows are bound by reading w, not by arithmetic, and a call of oneDNN costs more than one of MKL.
-_MANY = 8
+_MIN_ROWS = 8
 
 
 def choose_linear(like: Tensor) -> Linear:
@@ -26,25 +26,25 @@ def choose_linear(like: Tensor) -> Linear:
     The choice depends on the machine and on torch's version alone, never on a measurement, so that a training that is
     resumed goes on with the same bits.
     """
-    if like.device.type == "cpu" and like.dtype == torch.float32 and _onednn_works():
-        return _onednn
+    if like.device.type == "cpu" and like.dtype == torch.float32 and _has_onednn():
+        return _multiply_by_onednn
     return functional.linear
 
 
-def _onednn(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
-    if len(x) < _MANY:
+def _multiply_by_onednn(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
+    if len(x) < _MIN_ROWS:
         return functional.linear(x, w, bias)
     return torch.ops.mkldnn._linear_pointwise(x, w, bias, "none", [], "")
 
 
 @functools.cache
-def _onednn_works() -> bool:
+def _has_onednn() -> bool:
     """Return whether torch has the operation, which is private to it, and it computes what is expected."""
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return False
     w, bias = torch.arange(12.0).view(3, 4), torch.arange(4.0)
-    x = torch.ones(_MANY, 3)
+    x = torch.ones(_MIN_ROWS, 3)
     try:
-        return torch.equal(_onednn(x, w.T, bias), x @ w + bias)
+        return torch.equal(_multiply_by_onednn(x, w.T, bias), x @ w + bias)
     except (AttributeError, RuntimeError):
         return False

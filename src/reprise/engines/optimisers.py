@@ -44,5 +44,5 @@ class RMSProp:
         return [s.clone() for s in self.mean_squares]
 
     def load_state_dict(self, state: Iterable[Tensor]) -> None:
-        for mine, theirs in zip(self.mean_squares, state, strict=True):
-            mine.copy_(theirs)
+        for mean_square, saved in zip(self.mean_squares, state, strict=True):
+            mean_square.copy_(saved)

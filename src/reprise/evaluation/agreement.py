@@ -38,7 +38,7 @@ class Pairs:
         return len(self.right)
 
     @classmethod
-    def of(cls, corpus: Corpus, window: int) -> Pairs | None:
+    def from_corpus(cls, corpus: Corpus, window: int) -> Pairs | None:
         """Take the pairs of a corpus with `window` words before them in their split; None where it has no pairs."""
         if "agreement_right" not in corpus.extra or "agreement" not in corpus.facts:
             return None

@@ -32,6 +32,7 @@ class Sparse:
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
     def row(self, number: int) -> np.ndarray:
+        """Return the columns that have a one in a row, (ones,) int64."""
         return self.indices[self.indptr[number] : self.indptr[number + 1]]
 
     def dense(self) -> np.ndarray:
@@ -41,7 +42,8 @@ class Sparse:
         return matrix
 
     @classmethod
-    def of(cls, dense: np.ndarray) -> Sparse:
+    def from_dense(cls, dense: np.ndarray) -> Sparse:
+        """Return the ones of a matrix (n, columns)."""
         rows, indices = np.nonzero(dense)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(dense)))])
         return cls(indptr, indices, dense.shape[1])
@@ -64,7 +66,7 @@ class Features:
     identities: int
     top: np.ndarray
 
-    def of(self, number: int) -> list[str]:
+    def list_names(self, number: int) -> list[str]:
         """Return the names of a type's features."""
         return [self.names[i] for i in self.matrix.row(number)]
 
@@ -82,7 +84,7 @@ class Lexicon:
         return len(self.types)
 
     @classmethod
-    def of(cls, corpus: Corpus) -> Lexicon:
+    def from_corpus(cls, corpus: Corpus) -> Lexicon:
         """Return the lexicon of a corpus.
 
         Raises:
@@ -98,12 +100,12 @@ class Lexicon:
         return cls(corpus.vocabulary, tags, {"corpus": extra["corpus_counts"], "train": corpus.counts}, tags_of)
 
     @classmethod
-    def bare(cls, types: int, tags: int = 0) -> Lexicon:
+    def from_sizes(cls, types: int, tags: int = 0) -> Lexicon:
         """Return a lexicon of sizes alone: every type occurs once and has no tag. For counting parameters."""
-        none = Sparse(np.zeros(types + 1, np.int64), np.zeros(0, np.int64), tags)
+        no_tags = Sparse(np.zeros(types + 1, np.int64), np.zeros(0, np.int64), tags)
         names, once = [str(i) for i in range(types)], np.ones(types, np.int64)
         labels = [f"tag:{i}" for i in range(tags)]
-        return cls(names, labels, {"corpus": once, "train": once}, {"corpus": none, "train": none})
+        return cls(names, labels, {"corpus": once, "train": once}, {"corpus": no_tags, "train": no_tags})
 
     def features(self, source: str, top_types: int, word_identity: bool) -> Features:
         """Return the features of all types, known from `source`: the entire "corpus" (as in the paper) or "train".

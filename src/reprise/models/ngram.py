@@ -28,7 +28,7 @@ class NGram(WordNGram):
         """Return the n tokens predicted on the lines where `chosen` (lines,) is True, and their places, (n,)."""
         line = np.repeat(np.arange(len(chosen)), np.diff(split.offsets))
         places = np.flatnonzero(chosen[line] & (np.arange(len(line)) > split.offsets[line]))
-        return Positions.of(split, self.order - 1, self.vocabulary, "sentence").take(places), places
+        return Positions.from_split(split, self.order - 1, self.vocabulary, "sentence").take(places), places
 
     def count(self, training: Positions) -> NGramCounts:
         """Count the tokens and the boundary symbol."""

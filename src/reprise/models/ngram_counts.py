@@ -22,7 +22,7 @@ class Positions:
     before: np.ndarray  # (contexts, n) int64
 
     @classmethod
-    def of(cls, split: Split, contexts: int, boundary: int, across: str) -> Positions:
+    def from_split(cls, split: Split, contexts: int, boundary: int, across: str) -> Positions:
         """Return every word of the split, each with `contexts` words before it.
 
         The word `boundary`, which ends sentences, stands wherever there is no word: before every sentence, or, with
@@ -74,7 +74,7 @@ class NGramCounts:
     training: Positions
     vocabulary: int
     _context_keys: list[np.ndarray] = field(default_factory=list)  # of contexts of 1, 2, ... words, sorted
-    _of_word: list[np.ndarray] = field(default_factory=list)  # the context of 0, 1, ... words before each word
+    _contexts: list[np.ndarray] = field(default_factory=list)  # of 0, 1, ... words before each word of the text
     _tables: list[Table] = field(default_factory=list)
     _continuations: dict[int, Table] = field(default_factory=dict)
 
@@ -101,14 +101,14 @@ class NGramCounts:
     def _count(self, k: int) -> Table:
         V, words = self.vocabulary, self.training.words
         if k == 1:
-            of_word, parents = np.zeros(len(words), np.int64), np.zeros(1, np.int64)
+            context, parents = np.zeros(len(words), np.int64), np.zeros(1, np.int64)
         else:
-            longer = self._of_word[-1] * V + self.training.before[k - 2]
-            known, of_word = np.unique(longer, return_inverse=True)
+            longer = self._contexts[-1] * V + self.training.before[k - 2]
+            known, context = np.unique(longer, return_inverse=True)
             self._context_keys.append(known)
             parents = known // V
-        self._of_word.append(of_word)
-        keys, counts = np.unique(of_word * V + words, return_counts=True)
+        self._contexts.append(context)
+        keys, counts = np.unique(context * V + words, return_counts=True)
         contexts = keys // V
         size = len(parents)
         shorter = np.zeros(len(keys), np.int64)
@@ -123,27 +123,27 @@ class HeldOut:
     """Held-out words, with their places in the tables of an `NGramCounts`."""
 
     positions: Positions
-    _of: NGramCounts | None = None
-    _places_of: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    _counts: NGramCounts | None = None
+    _places: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.positions)
 
     def find(self, counts: NGramCounts, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the context of k - 1 words and the k-gram of each word: places in `counts.table(k)`, -1: unseen."""
-        if self._of is not counts:
-            self._of, self._places_of = counts, []
+        if self._counts is not counts:
+            self._counts, self._places = counts, []
         V, words = counts.vocabulary, self.positions.words
-        while len(self._places_of) < k:
-            j = len(self._places_of) + 1
+        while len(self._places) < k:
+            j = len(self._places) + 1
             context = np.zeros(len(self), np.int64)
             if j > 1:
-                shorter = self._places_of[-1][0]
+                shorter = self._places[-1][0]
                 context = _find_places(
                     counts.context_keys(j - 1), shorter * V + self.positions.before[j - 2], shorter >= 0
                 )
-            self._places_of.append((context, _find_places(counts.table(j).keys, context * V + words, context >= 0)))
-        return self._places_of[k - 1]
+            self._places.append((context, _find_places(counts.table(j).keys, context * V + words, context >= 0)))
+        return self._places[k - 1]
 
 
 def _find_places(known: np.ndarray, keys: np.ndarray, sought: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ def read_processor_name() -> str:
                 return line.split(":", 1)[1].strip()
     except OSError:
         pass
-    return platform.read_processor_name() or platform.machine()
+    return platform.processor() or platform.machine()
 
 
 def has_network(experiment: Resolved) -> bool:

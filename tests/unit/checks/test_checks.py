@@ -9,7 +9,7 @@ from config_helpers import project
 from reprise.catalogue.checks import run_check
 from reprise.checks import gso, lecture, lecture_jacobians, lecture_layers, lecture_networks, loglinear, rntn
 from reprise.checks import loglinear_numerals as numerals
-from reprise.models import sizes
+from reprise.models import gso_sizes
 from reprise.models.gso import GSO
 from reprise.models.loglinear import LogLinearRNN
 from reprise.models.recurrent import GRU, RNN
@@ -171,11 +171,11 @@ def test_the_paper_s_constraints_are_all_needed(monkeypatch):
 def test_sizes_of_the_budget(monkeypatch):
     assert {finding.name: finding.n for finding in run_check("sizes-of-the-budget")}["module against formula"] == 22
     # sizes are solved for 500,000 and held to 499,000: the first-order RNN has 499,827
-    find_largest = sizes.find_largest
-    monkeypatch.setattr(sizes, "find_largest", lambda count: find_largest(lambda h: count(h) - 1000))
+    find_largest = gso_sizes.find_largest_size
+    monkeypatch.setattr(gso_sizes, "find_largest_size", lambda count: find_largest(lambda h: count(h) - 1000))
     monkeypatch.setattr(sizes, "BUDGET", 499_000)
-    parameters = sizes.first_order_parameters
-    monkeypatch.setattr(sizes, "first_order_parameters", lambda h, symbols: parameters(h, symbols) + 2)
+    parameters = gso_sizes.count_first_order_parameters
+    monkeypatch.setattr(gso_sizes, "count_first_order_parameters", lambda h, symbols: parameters(h, symbols) + 2)
     expected = {"module against formula": 2.0, "over the budget": 827.0, "a larger one within the budget": 0.0}
     assert errors("sizes-of-the-budget") == expected
 
@@ -210,9 +210,9 @@ def test_a_mass_that_is_cut_off_fails(monkeypatch):
 
 
 def test_features_are_counted_for_a_number_of_tags_that_is_said(monkeypatch):
-    bare = loglinear.Lexicon.bare
+    from_sizes = loglinear.Lexicon.from_sizes
     monkeypatch.setattr(loglinear, "PARAMETERS", {10: 0})
-    monkeypatch.setattr(loglinear.Lexicon, "bare", lambda types, tags: bare(types, tags=tags + 1))
+    monkeypatch.setattr(loglinear.Lexicon, "from_sizes", lambda types, tags: from_sizes(types, tags=tags + 1))
     assert errors("log-linear-parameters")["M + 1 + tags features, given 52 tags"] == 1.0
 
 

@@ -24,7 +24,7 @@ def small() -> Corpus:
     split = Split(np.array([2, 0, 1, 0, 1], np.int32), np.array([0, 3, 5], np.int64))
     return Corpus(
         name="toy",
-        splits={"train": split, "test": Split.of_text(split.tokens[:2])},
+        splits={"train": split, "test": Split.from_tokens(split.tokens[:2])},
         vocabulary=["été", "</s>", "b"],
         counts=np.array([2, 2, 1], np.int64),
         facts={"tokens": {"train": 5}, "entropy": 1.25},

@@ -183,7 +183,7 @@ def test_types_are_those_that_occur_by_decreasing_frequency(corpus):
 
 
 def test_tags_tell_what_may_follow_what(corpus):
-    lexicon = Lexicon.of(corpus)
+    lexicon = Lexicon.from_corpus(corpus)
     names = [[lexicon.tags[i] for i in lexicon.tags_of["corpus"].row(t)] for t in range(len(lexicon))]
     follows = [next((n.removeprefix("Next:") for n in tags if n.startswith("Next:")), None) for tags in names]
     end = corpus.vocabulary.index("@nil")

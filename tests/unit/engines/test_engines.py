@@ -71,7 +71,7 @@ def rntn_step(engine: Any, batch: Any) -> Any:
     engine.hidden = state = torch.linspace(0, 1, len(engine.hidden))
     before = engine.evaluate(data)
     engine.hidden = state
-    loss = engine.train(data, learning_rate=learning_rate, reduction=reduction, dropout=dropout, key=2**64 - 99)
+    loss = engine.train(data, rntn.StepSettings(learning_rate, reduction, dropout, key=2**64 - 99))
     return [before, loss, engine.hidden]
 
 
@@ -107,7 +107,7 @@ class Recorder:
 
 def loglinear_step(engine: Any, model: nn.Module, batch: Any) -> Found:
     """A window from zeros, or from the state that another left."""
-    (x, y, carried), rates = batch, {"learning_rate": 0.0, "rho": 0.9, "epsilon": 1e-8}
+    x, y, carried = batch
     engine.state = None
     if carried:
         engine.reset(x.shape[1])
@@ -115,7 +115,7 @@ def loglinear_step(engine: Any, model: nn.Module, batch: Any) -> Found:
     fast = engine.name == "fused"
     if fast:
         engine.optimiser = Recorder(engine.p)
-    found.append(engine.train(x, y, **rates))
+    found.append(engine.train(x, y, loglinear.StepSettings(learning_rate=0.0, rho=0.9, epsilon=1e-8)))
     state = [part.clone() for pair in engine.state or () for part in pair]
     gradients = engine.optimiser.gradients if fast else {n: p.grad for n, p in engine.model.named_parameters()}
     return [*found, *state], {name: gradient.double() for name, gradient in gradients.items()}
@@ -276,7 +276,7 @@ def test_export_and_load_are_exact_copies(family, name, march, engine):
     exported = made.export()
     assert same(exported, state)
     if family == "loglinear":
-        made.train(*windows(model, 3, 4), learning_rate=0.1, rho=0.9, epsilon=1e-8)
+        made.train(*windows(model, 3, 4), loglinear.StepSettings(learning_rate=0.1, rho=0.9, epsilon=1e-8))
     else:
         FAMILIES[family].step(made, other, batches(family, model)[0])
     assert same(exported, state), "export is a copy"

@@ -9,9 +9,9 @@ from compiler_helpers import needs_compiler
 from loglinear_helpers import KINDS, model, windows
 
 from reprise.engines.loglinear.classes import Classes
-from reprise.engines.loglinear.native import FusedEngine, RMSprop, linear
-from reprise.engines.loglinear.reference import ReferenceEngine
-from reprise.training.protocols.loglinear import get_rates
+from reprise.engines.loglinear.native import FusedEngine, LazyRMSProp, linear
+from reprise.engines.loglinear.reference import ReferenceEngine, StepSettings
+from reprise.training.protocols.loglinear import make_step_settings
 
 pytestmark = pytest.mark.usefixtures("march")
 
@@ -20,14 +20,12 @@ pytestmark = pytest.mark.usefixtures("march")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("inside", [0.0, 1e-6], ids=["epsilon beside", "epsilon inside"])
 def test_a_run_is_that_of_the_readable_model_in_float64(kind, inside):
-    made, rates = (
-        model(kind),
-        {"learning_rate": 0.002, "rho": 0.9, "epsilon": 1e-8} | ({"epsilon": 0.0, "inside": inside} if inside else {}),
-    )
+    made = model(kind)
+    settings = StepSettings(learning_rate=0.002, rho=0.9, epsilon=0.0 if inside else 1e-8, inside=inside)
     fast, reference = FusedEngine(made), ReferenceEngine(copy.deepcopy(made).double())
     for seed, B in enumerate((32, 32, 9, 32, 32)):
         x, y = windows(made, 8, B, seed)
-        losses = [e.train(x, y, **rates) for e in (fast, reference)]
+        losses = [e.train(x, y, settings) for e in (fast, reference)]
         assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     start, ours, theirs = made.state_dict(), fast.export(), reference.export()
     for name, value in theirs.items():
@@ -58,7 +56,7 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
     gradients = dict(zip(parameters, torch.autograd.grad(-kept.sum() / len(y), list(parameters.values())), strict=True))
     kernel = engine(exactly if engine is ReferenceEngine else made)
     start = {name: value.double() for name, value in kernel.export().items()}
-    loss = kernel.train(x, y, **FAR, floor=floor)
+    loss = kernel.train(x, y, StepSettings(**FAR, floor=floor))
     assert loss == pytest.approx(-log_p.detach().sum().item(), rel=1e-5)
     for name, gradient in gradients.items():
         change = (start[name] - kernel.export()[name].double()) / 1e3
@@ -67,18 +65,18 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
 
 def test_the_floor_reaches_the_engine():
     options = {"learning_rate": 0.001, "rho": 0.9, "epsilon": 1e-8, "optimiser": "rmsprop"}
-    assert get_rates(options)["floor"] == 0.0
-    assert get_rates(options | {"probability_floor": 1e-7})["floor"] == 1e-7
+    assert make_step_settings(options).floor == 0.0
+    assert make_step_settings(options | {"probability_floor": 1e-7}).floor == 1e-7
 
 
 def test_classes_hold_the_types_with_the_same_features():
     made = model()
-    classes = Classes.of(made.features, made.E)
+    classes = Classes.from_features(made.features, made.E)
     rows = [tuple(made.features.matrix.row(i)) for i in range(made.V)]
     for i in range(made.V):
         for j in range(made.V):
-            assert (rows[i] == rows[j]) == bool(classes.of_type[i] == classes.of_type[j])
-    assert classes.of_type[:20].tolist() == list(range(20))
+            assert (rows[i] == rows[j]) == bool(classes.class_of_type[i] == classes.class_of_type[j])
+    assert classes.class_of_type[:20].tolist() == list(range(20))
     mass = classes.compute_log_mass(made.log_b).exp()
     assert mass.sum().item() == pytest.approx(1)
     assert mass[:20].numpy() == pytest.approx(made.log_b[:20].exp().numpy())
@@ -104,7 +102,7 @@ def test_rmsprop_by_rows_is_torchs_over_all_rows():
     random = torch.Generator().manual_seed(0)
     table = torch.randn(30, 5, generator=random)
     ours, theirs = {"E": table.clone()}, table.clone().requires_grad_()
-    lazy = RMSprop(ours, {"E"})
+    lazy = LazyRMSProp(ours, {"E"})
     optimiser = torch.optim.RMSprop([theirs], lr=0.01, alpha=0.9, eps=1e-8)
     for step in range(40):
         # rows of high numbers are rare: some are missed for tens of steps
@@ -116,7 +114,7 @@ def test_rmsprop_by_rows_is_torchs_over_all_rows():
         lazy.begin_step(0.01, 0.9, 1e-8)
         lazy.update_rows("E", rows, gradient)
         if step == 20:  # what is saved and taken up again goes on the same
-            saved, lazy = lazy.state(), RMSprop(ours, {"E"})
+            saved, lazy = lazy.state(), LazyRMSProp(ours, {"E"})
             lazy.restore(saved)
     torch.testing.assert_close(ours["E"], theirs.detach(), rtol=1e-5, atol=1e-6)
     assert (lazy.seen["E"] < 40).any()

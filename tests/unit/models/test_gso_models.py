@@ -9,7 +9,7 @@ import torch
 from reprise.catalogue.options import MODEL_OPTIONS
 from reprise.catalogue.options.base import list_options
 from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration
-from reprise.models.gso_start import initial_model
+from reprise.models.gso_initialisation import make_initial_model
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
 
 V, H, M = 5, 4, 3
@@ -107,7 +107,7 @@ def test_with_f_0_and_without_d_only_f_and_c_learn_from_the_first_batch():
 
 
 def start(name, seed=0, vocabulary=27, **options):
-    return initial_model(name, options, vocabulary, torch.Generator().manual_seed(seed))
+    return make_initial_model(name, options, vocabulary, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize(("h", "m"), [(40, 40), (60, 20), (20, 60)])

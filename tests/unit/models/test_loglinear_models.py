@@ -73,14 +73,14 @@ def small_lexicon():
     borne = np.array([[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]], bool)
     seen = np.array([1, 0, 1, 1, 0], bool)
     counted = {"corpus": counts, "train": np.array([2, 0, 3, 1, 0])}
-    tags_of = {"corpus": Sparse.of(borne), "train": Sparse.of(borne & seen[:, None])}
+    tags_of = {"corpus": Sparse.from_dense(borne), "train": Sparse.from_dense(borne & seen[:, None])}
     return Lexicon(["a", "b", "c", "d", "e"], ["N", "V"], counted, tags_of)
 
 
 def test_features_are_identities_then_tags():
     features = small_lexicon().features("corpus", 2, word_identity=True)
     assert features.names == ["TOPFORM:a", "TOPFORM:b", "TOPFORM:@notTop", "N", "V"]
-    assert [features.of(i) for i in range(5)] == [
+    assert [features.list_names(i) for i in range(5)] == [
         ["TOPFORM:a", "N"],
         ["TOPFORM:b", "N", "V"],
         ["TOPFORM:@notTop"],
@@ -89,9 +89,9 @@ def test_features_are_identities_then_tags():
     ]
     assert features.matrix.dense().sum() == 5 + 6
     every = small_lexicon().features("corpus", 5, word_identity=True)
-    assert all(every.of(i)[0] == f"TOPFORM:{'abcde'[i]}" for i in range(5))
+    assert all(every.list_names(i)[0] == f"TOPFORM:{'abcde'[i]}" for i in range(5))
     bare = small_lexicon().features("corpus", 2, word_identity=False)
-    assert (bare.names, [bare.of(i) for i in (0, 2, 4)]) == (["N", "V"], [["N"], [], ["N", "V"]])
+    assert (bare.names, [bare.list_names(i) for i in (0, 2, 4)]) == (["N", "V"], [["N"], [], ["N", "V"]])
     with pytest.raises(UserError, match="top_types: 6"):
         small_lexicon().features("corpus", 6, word_identity=True)
 
@@ -100,9 +100,9 @@ def test_features_from_training_know_nothing_of_other_types():
     features = small_lexicon().features("train", 2, word_identity=True)
     # c and a are the most frequent there; b and e do not occur
     assert features.names[:3] == ["TOPFORM:c", "TOPFORM:a", "TOPFORM:@notTop"]
-    assert features.of(0) == ["TOPFORM:a", "N"]
-    assert features.of(1) == features.of(4) == ["TOPFORM:@notTop"]
-    assert features.of(3) == ["TOPFORM:@notTop", "V"]
+    assert features.list_names(0) == ["TOPFORM:a", "N"]
+    assert features.list_names(1) == features.list_names(4) == ["TOPFORM:@notTop"]
+    assert features.list_names(3) == ["TOPFORM:@notTop", "V"]
 
 
 def test_backgrounds_are_unigrams():
@@ -118,12 +118,12 @@ def test_a_lexicon_is_read_from_a_corpus():
     trained = {"train_tag_indptr": np.array([0, 1, 1]), "train_tag_indices": np.array([1], np.int32)}
     extra = {"corpus_counts": np.array([4, 2]), **tags, **trained}
     corpus = Corpus("c", {"train": tokens}, ["x", "y"], np.array([2, 1]), {"tags": ["N", "V"]}, extra=extra)
-    words = Lexicon.of(corpus)
-    assert words.features("corpus", 1, True).of(1) == ["TOPFORM:@notTop", "N", "V"]
-    assert words.features("train", 1, True).of(1) == ["TOPFORM:@notTop"]
+    words = Lexicon.from_corpus(corpus)
+    assert words.features("corpus", 1, True).list_names(1) == ["TOPFORM:@notTop", "N", "V"]
+    assert words.features("train", 1, True).list_names(1) == ["TOPFORM:@notTop"]
     assert words.counts["corpus"].tolist() == [4, 2]
     with pytest.raises(UserError, match="tags"):
-        Lexicon.of(Corpus("c", {"train": tokens}, ["x", "y"], np.array([2, 1])))
+        Lexicon.from_corpus(Corpus("c", {"train": tokens}, ["x", "y"], np.array([2, 1])))
 
 
 def test_first_weights_are_those_of_keras_1():

@@ -115,11 +115,11 @@ MODELS = {
 
 
 def counted(lines=TRAINING, order=4, across="sentence"):
-    return NGramCounts(Positions.of(split_of(lines), order - 1, END, across), V)
+    return NGramCounts(Positions.from_split(split_of(lines), order - 1, END, across), V)
 
 
 def held_out(lines=TEST, order=4, across="sentence"):
-    return HeldOut(Positions.of(split_of(lines), order - 1, END, across))
+    return HeldOut(Positions.from_split(split_of(lines), order - 1, END, across))
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
@@ -159,7 +159,7 @@ TEXTS = [
 def test_probabilities_of_all_words_after_a_context_sum_to_one(lines):
     """Of every model and order, over a vocabulary that the text fills and over one with unseen words."""
     for words in {max(2, 1 + max(map(max, lines))), V}:
-        positions = Positions.of(split_of(lines), 3, END, "sentence")
+        positions = Positions.from_split(split_of(lines), 3, END, "sentence")
         for n in range(1, 5):
             counts = NGramCounts(positions, words)
             held, contexts = after_every_context(n, lines, words)
@@ -213,7 +213,7 @@ def test_the_discount_is_that_of_ney_essen_and_kneser():
 
 
 def test_a_prefix_of_the_text_counts_as_if_it_were_all():
-    positions = Positions.of(split_of(TRAINING), 2, END, "sentence")
+    positions = Positions.from_split(split_of(TRAINING), 2, END, "sentence")
     words = sum(len(line) for line in TRAINING[:20])
     short, alone = NGramCounts(positions.take(slice(words)), V), counted(TRAINING[:20], 3)
     for k in (1, 2, 3):

@@ -160,7 +160,7 @@ def test_pairs_are_grouped_by_feature_kind_and_distance(loaded):
     extra = {f"agreement_{name}": np.array(numbers) for name, numbers in arrays.items()}
     facts = {"agreement": {"splits": ["test1"], "kinds": ["noun", "verb"], "features": ["Gender", "Number"]}}
     made = Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts, facts, {}, loaded.extra | extra)
-    pairs = Pairs.of(made, 8)
+    pairs = Pairs.from_corpus(made, 8)
     assert len(pairs) == 5, "the first has no eight words before it"
     found = {m["metric"]: (m["value"], m["n"]) for m in pairs.make_metrics(np.array([1.0, -1.0, 0.0, 2.0, 1.0]))}
     assert found["agreement/all/all/all"] == (0.7, 5)
@@ -171,7 +171,7 @@ def test_pairs_are_grouped_by_feature_kind_and_distance(loaded):
     assert found["agreement/Number/all/2"] == (0.0, 1)
     assert "agreement/Gender/all/2" not in found
     assert list(list_distances(8)) == ["1", "2", "3-8", "over 8"]
-    assert Pairs.of(Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts), 8) is None
+    assert Pairs.from_corpus(Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts), 8) is None
 
 
 def test_samples_are_words_with_their_features(made):
@@ -181,7 +181,7 @@ def test_samples_are_words_with_their_features(made):
     assert {len(s["words"]) for s in samples} == {len(s["features"]) for s in samples} == {12}
     lexicon = training.lexicon
     for word, features in zip(samples[0]["words"], samples[0]["features"], strict=True):
-        assert features == ", ".join(training.features.of(lexicon.types.index(word)))
+        assert features == ", ".join(training.features.list_names(lexicon.types.index(word)))
     assert samples[0]["words"] != samples[1]["words"]
 
 

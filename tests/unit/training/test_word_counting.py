@@ -37,8 +37,8 @@ def test_a_record_has_every_order_and_every_part_of_the_text(counted, loaded, bo
     training = counted(model="kneser-ney", boundary=boundary)
     outcome = finish(training)
     end, model = loaded.vocabulary.index("</s>"), MODELS["kneser-ney"].build({"order": 3}, vocabulary=60)
-    all_words = Positions.of(loaded.splits["train"], 2, end, boundary)
-    held = HeldOut(Positions.of(loaded.splits["test"], 2, end, boundary))
+    all_words = Positions.from_split(loaded.splits["train"], 2, end, boundary)
+    held = HeldOut(Positions.from_split(loaded.splits["test"], 2, end, boundary))
     stored, entropy = curves(outcome), curves(outcome)["test", "cross_entropy"]
     sizes = [int(loaded.splits["train"].offsets[300 // part]) for part in (4, 2, 1)]
     for words in sizes:
@@ -69,7 +69,7 @@ def test_where_a_word_has_no_probability_there_is_no_cross_entropy(counted, load
 
 def test_where_no_word_has_a_probability_there_is_no_mean(counted, loaded, tmp_path):
     for split in ("valid", "test"):  # words that training has, in an order that it has not
-        loaded.splits[split] = Split.of_text(loaded.splits["train"].tokens[40:0:-1])
+        loaded.splits[split] = Split.from_tokens(loaded.splits["train"].tokens[40:0:-1])
     loaded.save(tmp_path / "reversed.npz")
     outcome = finish(counted(model="relative-ngram", boundary="text", order=4, corpus=tmp_path / "reversed.npz"))
     found = values(outcome)
@@ -110,7 +110,7 @@ def test_single_words_are_tied_in_all_orders(scored):
 
 def test_a_text_without_an_order_to_change_is_refused(scored, loaded, tmp_path):
     end = loaded.vocabulary.index("</s>")
-    loaded.splits["test"] = Split.of_ended_sentences(np.array([5, 5, end, 6, end]), end)
+    loaded.splits["test"] = Split.from_ended_sentences(np.array([5, 5, end, 6, end]), end)
     loaded.save(tmp_path / "same.npz")
     with pytest.raises(UserError, match=r"same\.npz: no test sentence has two different words"):
         scored(corpus=tmp_path / "same.npz")
@@ -128,7 +128,7 @@ def test_scores_are_those_of_the_model(scored, loaded):
         if changed:
             scores = []
             for text in (words, changed[0]):
-                held = HeldOut(Positions.of(join_sentences([np.append(text, end)]), 1, end, "sentence"))
+                held = HeldOut(Positions.from_split(join_sentences([np.append(text, end)]), 1, end, "sentence"))
                 scores.append(np.log(training.model.estimate(training.counts, held, 2)).sum())
             above.append(scores[0] > scores[1])
     assert found["test", "above_shuffled_order_2"] == np.mean(above)
@@ -159,7 +159,7 @@ def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(sc
     absent = loaded.vocabulary.index(unknown) if unknown else 60
     end = text[-1]
     for name, words in {"the_cat_is_small": text, "walking_home_after_school": [*[absent] * 4, end]}.items():
-        held = HeldOut(Positions.of(join_sentences([np.array(words)]), 2, end, "sentence"))
+        held = HeldOut(Positions.from_split(join_sentences([np.array(words)]), 2, end, "sentence"))
         expected = np.log(training.model.estimate(training.counts, held, 3)).sum()
         assert found["phrases", f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
 

@@ -56,7 +56,7 @@ def make_parallel_corpus(
         "unk_share": compute_unk_shares(y, written),
         "source_unk_share": compute_unk_shares(x, read),
     }
-    return Corpus.of(name, y, written, SENTENCE_END, facts, extra, sentences="pairs")
+    return Corpus.from_counts(name, y, written, SENTENCE_END, facts, extra, sentences="pairs")
 
 
 def get_source(corpus: Corpus) -> Source:
@@ -88,7 +88,7 @@ def _encode(
     kept = {word: n for word, n in counted.items() if n >= minimum_count or word == SENTENCE_END}
     kept[UNKNOWN] = counted.total() - sum(kept.values())
     counts = rank_by_count(kept)
-    return counts, {split: Split.of_words(sentences, counts) for split, sentences in texts.items()}
+    return counts, {split: Split.from_sentences(sentences, counts) for split, sentences in texts.items()}
 
 
 def _pack(texts: Sequence[str]) -> np.ndarray:

@@ -38,9 +38,9 @@ def prepare(raw: Path, options: Values) -> Corpus:
     for prefix, of_types in (("tag", borne[order]), ("train_tag", borne[order] & (training > 0)[:, None])):
         sparse[f"{prefix}_indptr"], sparse[f"{prefix}_indices"] = pack_sparse_rows(of_types)
     words = [NIL if i == 0 else source.words[i] for i in order]
-    return Corpus.of(
+    return Corpus.from_counts(
         "synthetic_tags",
-        {split: Split.of_ended_sentences(ids[text], ids[0]) for split, text in drawn.items()},
+        {split: Split.from_ended_sentences(ids[text], ids[0]) for split, text in drawn.items()},
         dict(zip(words, training.tolist(), strict=True)),
         "none",
         facts={

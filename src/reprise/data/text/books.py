@@ -76,7 +76,7 @@ def make_character_corpus(name: str, text: str, licence: tuple[int, int]) -> Cor
     }
     by_symbol = dict(zip(map(chr, symbols), counts.tolist(), strict=True))
     extra = {"licence": np.array(licence, np.int64)}
-    return Corpus.of(name, {"train": Split.of_text(tokens)}, by_symbol, "none", facts, extra)
+    return Corpus.from_counts(name, {"train": Split.from_tokens(tokens)}, by_symbol, "none", facts, extra)
 
 
 def list_words(text: str) -> list[str]:

@@ -102,4 +102,4 @@ def make_line_corpus(name: str, text: Iterable[str], options: Values) -> Corpus:
         "long_words": {"longer_than": LONG, **long},
     }
     counts = dict(zip(vocabulary, np.bincount(split.tokens, minlength=len(vocabulary)).tolist(), strict=True))
-    return Corpus.of(name, {SPLIT: split}, counts, "line", facts, {"part": part}, sentences="lines")
+    return Corpus.from_counts(name, {SPLIT: split}, counts, "line", facts, {"part": part}, sentences="lines")

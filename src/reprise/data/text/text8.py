@@ -47,7 +47,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     ids = {word: i for i, word in enumerate(counts)}
     unknown = ids[_UNKNOWN]
     splits = {
-        split: Split.of_text(np.fromiter((ids.get(word, unknown) for word in _iterate_words(part)), np.int32))
+        split: Split.from_tokens(np.fromiter((ids.get(word, unknown) for word in _iterate_words(part)), np.int32))
         for split, part in parts.items()
     }
     spelled = {word.decode(): count for word, count in counts.items()}
@@ -56,7 +56,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
         "characters": {split: len(part.decode()) for split, part in parts.items()},
         "unk_share": compute_unk_shares(splits, spelled),
     }
-    return Corpus.of("text8", splits, spelled, "none", facts)
+    return Corpus.from_counts("text8", splits, spelled, "none", facts)
 
 
 def find_cuts(text: bytes) -> list[int]:

@@ -50,10 +50,10 @@ def make_word_corpus(
             tokens = np.fromiter(map(ids.__getitem__, words[split]), np.int32, len(words[split]))
         except KeyError as error:
             raise unreadable(path, f"{error.args[0].decode()!r} is not in the training text's vocabulary") from None
-        splits[split] = Split.of_ended_sentences(tokens, ids[_END])
+        splits[split] = Split.from_ended_sentences(tokens, ids[_END])
         # Each word brings the separator behind it, and so does the line end of a blank line.
         lengths = np.diff(splits[split].offsets)
         letters = len(b"".join(words[split]).decode()) - len(lengths) * len(_END)
         characters[split] = letters + int(np.maximum(lengths - 1, 1).sum())
     spelled = {word.decode(): count for word, count in counts.items()}
-    return Corpus.of(name, splits, spelled, SENTENCE_END, {"characters": characters})
+    return Corpus.from_counts(name, splits, spelled, SENTENCE_END, {"characters": characters})

@@ -53,7 +53,7 @@ def make_tagged_corpus(
     made: dict[str, Split] = {}
     extra: dict[str, np.ndarray] = {}
     for split, sentences in splits.items():
-        made[split] = Split.of_words([[word for word, _ in sentence] for sentence in sentences], counts)
+        made[split] = Split.from_sentences([[word for word, _ in sentence] for sentence in sentences], counts)
         rows = {
             "tags": [tags[tag] for _, tag in chain(*sentences)],
             "kinds": [kinds.get(word, KINDS.index("unseen")) for word, _ in chain(*sentences)],
@@ -70,7 +70,7 @@ def make_tagged_corpus(
             for split in splits
         },
     }
-    return Corpus.of(name, made, counts, "none", counted_facts | dict(facts), extra)
+    return Corpus.from_counts(name, made, counts, "none", counted_facts | dict(facts), extra)
 
 
 def find_most_frequent_tags(corpus: Corpus) -> np.ndarray:

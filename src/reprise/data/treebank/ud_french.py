@@ -73,7 +73,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     tests = {split: (parts[split].sentences, find_word_places(texts[split])) for split in ("test1", "test2")}
     pairs, about_pairs = find_pairs(tests, every, ids)
     rows = [row for sentence in every for row in sentence.rows]
-    return Corpus.of(
+    return Corpus.from_counts(
         "ud_french",
         splits,
         dict(zip(ids, trained.tolist(), strict=True)),

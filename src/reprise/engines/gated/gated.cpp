@@ -48,12 +48,12 @@ struct Window {
   }
 };
 
-// Words' matrices: row b of step t of a window uses `of_row[t B + b]`; `order` has the rows of each step by matrix.
+// Words' matrices: row b of step t of a window uses `matrix_of_row[t B + b]`; `order` has the rows of each step by matrix.
 // Matrices (K, width, width) are padded with zeros to whole vectors.
 struct Matrices {
   int32_t B, H, width;
   float* matrices;
-  int64_t *of_row, *order;
+  int64_t *matrix_of_row, *order;
 };
 
 constexpr int ROWS = 3, COLUMNS = REGISTERS == 32 ? 8 : 4;  // rows and vectors whose sums stay in registers
@@ -84,10 +84,10 @@ INLINE void multiply(const float* const (&h)[ROWS], const float* matrix, int H, 
 
 // Calls f(matrix, rows, count) for up to ROWS rows of step t at a time that use one matrix.
 template <class F> INLINE void each_run(const Matrices& m, int t, F&& f) {
-  const int64_t *of_row = m.of_row + (long)t * m.B, *order = m.order + (long)t * m.B;
+  const int64_t *matrix_of_row = m.matrix_of_row + (long)t * m.B, *order = m.order + (long)t * m.B;
   for (int i = 0, count; i < m.B; i += count) {
-    const int64_t k = of_row[order[i]];
-    for (count = 1; count < ROWS && i + count < m.B && of_row[order[i + count]] == k;) count++;
+    const int64_t k = matrix_of_row[order[i]];
+    for (count = 1; count < ROWS && i + count < m.B && matrix_of_row[order[i + count]] == k;) count++;
     f(m.matrices + k * m.width * m.width, order + i, count);
   }
 }

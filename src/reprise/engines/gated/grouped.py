@@ -16,13 +16,13 @@ from torch import Tensor
 
 from reprise.engines import build
 from reprise.engines.clipping import compute_clipping_factor
-from reprise.engines.gated.reference import share_of_one_word
+from reprise.engines.gated.reference import compute_word_share
 from reprise.engines.gemm import Linear, choose_linear
 from reprise.engines.readable import copy_state
 from reprise.models.gated import GRU, GatedLanguageModel, Masks, State
 
 Window = build.make_structure("i B H", "p gates candidate h c tanh_c reset dh d_gates d_candidate carried")
-Matrices = build.make_structure("i B H width", "p matrices of_row order")
+Matrices = build.make_structure("i B H width", "p matrices matrix_of_row order")
 FUNCTIONS = {
     "lstm_forward": "-pipp",
     "lstm_backward": "-pipp",
@@ -66,10 +66,10 @@ class GroupedEngine:
     def train(
         self, x: Tensor, y: Tensor, masks: Masks | None, *, learning_rate: float, reduction: str, clip_norm: float
     ) -> float:
-        share = share_of_one_word(reduction, *x.shape)
-        words, k, e, h = self._read(x, masks)
+        share = compute_word_share(reduction, *x.shape)
+        words, k, e, h = self._run_forward(x, masks)
         softmax_input = h if masks is None else h * masks[1].flatten(0, 1)
-        loss, dh, dW_o, db_o = self._through_softmax(softmax_input, y.flatten(), share)
+        loss, dh, dW_o, db_o = self._differentiate_softmax(softmax_input, y.flatten(), share)
         if masks is not None:
             dh.mul_(masks[1].flatten(0, 1))
         d_gates, d_c = (d.flatten(0, 1) for d in self.recurrence.backward(dh.view(*x.shape, -1)))
@@ -101,11 +101,11 @@ class GroupedEngine:
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        _, _, _, h = self._read(x, None)
+        _, _, _, h = self._run_forward(x, None)
         L = self.linear(h, self.W_o_T.T, self.b_o)  # (T B, V)
         return self._softmax_minus_target(L, y.flatten(), torch.zeros_like(self.b_o))
 
-    def _read(self, x: Tensor, masks: Masks | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def _run_forward(self, x: Tensor, masks: Masks | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Words, their matrices (T B,), embeddings (T B, E) and states (T B, H) of a window x (T, B)."""
         self._require_words(x)
         words, k = x.flatten(), self.model.matrix_index(x).contiguous()
@@ -117,7 +117,7 @@ class GroupedEngine:
         h, self.state = self.recurrence.forward(gates, candidate, self.state)
         return words, k, e, h.flatten(0, 1)
 
-    def _through_softmax(self, s: Tensor, y: Tensor, share: float) -> tuple[float, Tensor, Tensor, Tensor]:
+    def _differentiate_softmax(self, s: Tensor, y: Tensor, share: float) -> tuple[float, Tensor, Tensor, Tensor]:
         """Softmax input s (n, H), targets (n,): summed loss; derivatives by s (n, H), W_o^T (H, V) and b_o (V,)."""
         L = self.linear(s, self.W_o_T.T, self.b_o)  # (n, V)
         db_o = torch.zeros_like(self.b_o)
@@ -139,12 +139,12 @@ class GroupedEngine:
             raise ValueError(f"words must be int64 in 0 .. {self.model.vocabulary - 1}")
 
     def export(self) -> dict[str, Tensor]:
-        return {name: value.clone() for name, value in self._named().items()}
+        return {name: value.clone() for name, value in self._view_parameters().items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        copy_state(self._named(), state)
+        copy_state(self._view_parameters(), state)
 
-    def _named(self) -> dict[str, Tensor]:
+    def _view_parameters(self) -> dict[str, Tensor]:
         """Return views of the parameters, by the names and in the order of the readable model."""
         model, c = self.model, self.model.candidate
         views = {"E": self.E, "W_o": self.W_o_T.T, "b_o": self.b_o}
@@ -269,18 +269,18 @@ class WordMatrices:
         self.present, counts = flat.unique_consecutive(return_counts=True)
         self.counts = counts.tolist()
         sizes = {"B": k.shape[1], "H": self.hidden, "width": self.padded.shape[1]}
-        self.of_window = Matrices(**sizes, matrices=self.padded, of_row=k, order=order)
+        self.window_matrices = Matrices(**sizes, matrices=self.padded, matrix_of_row=k, order=order)
 
     def multiply(self, t: int, h: Tensor) -> Tensor:
         """U^k_b h_b of each row b of step t: h (B, H) -> (B, H)."""
         out = torch.empty_like(h)
-        self.library.multiply(self.of_window, t, h, out)
+        self.library.multiply(self.window_matrices, t, h, out)
         return out
 
     def multiply_transposed(self, t: int, d: Tensor) -> Tensor:
         """Multiply the transposed matrices with d_b, (B, H) -> (B, H)."""
         out = torch.empty_like(d)
-        self.library.multiply_transposed(self.of_window, t, d, out)
+        self.library.multiply_transposed(self.window_matrices, t, d, out)
         return out
 
     def gradient(self, d: Tensor, h: Tensor) -> tuple[Tensor | None, Tensor]:

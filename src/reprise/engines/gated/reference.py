@@ -17,8 +17,8 @@ from reprise.models.gated import GatedLanguageModel, Masks, State
 class GatedWindows:
     """Words x and targets y are (T, B) int64.
 
-    `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it. Whoever inherits this says
-    how `process_batch` computes, and how a state of zeros is made. `device` is where it computes.
+    `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it. Subclasses say how
+    `process_batch` computes, and how a state of zeros is made. `device` is where it computes.
     """
 
     state: State = ()
@@ -38,18 +38,18 @@ class GatedWindows:
         over the streams. `masks` as in the model's `forward`.
         """
         self.options = {"reduction": reduction}
-        more = {} if masks is None else {"mask_E": masks[0], "mask_H": masks[1]}
-        return self._go_on("train", x, y, rate=learning_rate, clip_norm=clip_norm, **more)
+        mask_inputs = {} if masks is None else {"mask_E": masks[0], "mask_H": masks[1]}
+        return self._process_windows("train", x, y, rate=learning_rate, clip_norm=clip_norm, **mask_inputs)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """Return the summed loss in nats, without dropout and without a step."""
-        return self._go_on("read", x, y)
+        return self._process_windows("read", x, y)
 
-    def _go_on(self, mode: str, x: Tensor, y: Tensor, **more: Any) -> float:
+    def _process_windows(self, mode: str, x: Tensor, y: Tensor, **inputs: Any) -> float:
         state = {f"state_{i}": s for i, s in enumerate(self.state)}
-        return self.process_batch(mode, self._carry_on, **self.make_word_inputs(x), y=y, **state, **more)
+        return self.process_batch(mode, self._keep_state, **self.make_word_inputs(x), y=y, **state, **inputs)
 
-    def _carry_on(self, outputs: dict[str, Tensor]) -> float:
+    def _keep_state(self, outputs: dict[str, Tensor]) -> float:
         self.state = tuple(outputs[f"state_{i}"] for i in range(len(self.state)))
         return float(outputs["nats"])
 
@@ -65,7 +65,7 @@ class GatedWindows:
         nats = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
         outputs = {"nats": nats} | {f"state_{i}": s for i, s in enumerate(after)}
         reduction = self.options.get("reduction", "sum-steps")
-        return nats * share_of_one_word(reduction, *y.shape), outputs
+        return nats * compute_word_share(reduction, *y.shape), outputs
 
 
 class ReferenceEngine(GatedWindows, ReadableEngine):
@@ -78,6 +78,6 @@ class ReferenceEngine(GatedWindows, ReadableEngine):
         self.device, self.zeros = next(self.model.parameters()).device, self.model.initial_state
 
 
-def share_of_one_word(reduction: str, T: int, B: int) -> float:
+def compute_word_share(reduction: str, T: int, B: int) -> float:
     """Compute how much a word's loss counts in a window of T steps and B streams; see `GatedWindows.train`."""
     return 1 / B if reduction == "sum-steps" else 1 / (T * B)

@@ -2,7 +2,9 @@
 
 from reprise.engines.choice import Choice
 from reprise.engines.loglinear.native import FusedEngine
-from reprise.engines.loglinear.reference import ReferenceEngine
+from reprise.engines.loglinear.reference import ReferenceEngine, StepSettings
 from reprise.models.loglinear import LogLinearRNN
+
+__all__ = ["StepSettings", "choose"]
 
 choose = Choice(ReferenceEngine, FusedEngine, model_classes=(LogLinearRNN,))

@@ -27,7 +27,7 @@ class Classes:
     Feature numbers are those of `Features`: identities first, then tags.
     """
 
-    of_type: Tensor  # (V,) int64
+    class_of_type: Tensor  # (V,) int64
     tags: Tensor  # (C, K), 0 or 1
     identities: int
     indptr: Tensor  # (C + 1,) int64: the tags of class c are the features indices[indptr[c]:indptr[c + 1]]
@@ -38,16 +38,16 @@ class Classes:
         return max(0, self.identities - 1)
 
     @classmethod
-    def of(cls, features: Features, like: Tensor) -> Classes:
+    def from_features(cls, features: Features, like: Tensor) -> Classes:
         """Find the classes under these features, their tags in the dtype of `like`."""
         tags = features.matrix.dense()[:, features.identities :]
         packed = np.packbits(tags, axis=1)
         # Sorted by the identity first, so that class c < M is the type whose feature is number c.
         keys = np.concatenate([features.top.astype(">i8").view(np.uint8).reshape(len(tags), 8), packed], axis=1)
-        _, first, of_type = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        sparse = Sparse.of(tags[first])
+        _, first, class_of_type = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        sparse = Sparse.from_dense(tags[first])
         return cls(
-            of_type=torch.from_numpy(of_type.reshape(-1).astype(np.int64)),
+            class_of_type=torch.from_numpy(class_of_type.reshape(-1).astype(np.int64)),
             tags=torch.from_numpy(tags[first]).to(like.dtype).contiguous(),
             identities=features.identities,
             indptr=torch.from_numpy(sparse.indptr.astype(np.int64)),
@@ -65,4 +65,4 @@ class Classes:
     def compute_log_mass(self, log_b: Tensor) -> Tensor:
         """Compute log B_c (C,), float64, of log b (V,)."""
         mass = log_b.new_zeros(len(self.tags), dtype=torch.float64)
-        return mass.index_add_(0, self.of_type, log_b.double().exp()).log()
+        return mass.index_add_(0, self.class_of_type, log_b.double().exp()).log()

@@ -20,10 +20,11 @@ from torch import Tensor
 
 from reprise.engines import build
 from reprise.engines.loglinear.classes import Classes
+from reprise.engines.loglinear.reference import StepSettings
 from reprise.engines.readable import copy_state
 from reprise.models.loglinear import LogLinearRNN, State
 
-SHAPES = 8
+_MAX_SHAPES = 8
 """Shapes of windows that are kept ready: training's, its last batch's, and those of each text's evaluation."""
 
 Rates = build.make_structure("f rate rho epsilon inside")
@@ -76,32 +77,22 @@ class FusedEngine:
     def __init__(self, model: LogLinearRNN) -> None:
         self.state: State | None = None
         self.p = copy_to_huge_pages({name: value.detach() for name, value in model.state_dict().items()})
-        classes = Classes.of(model.features, model.E) if model.features else None
+        classes = Classes.from_features(model.features, model.E) if model.features else None
         one_hot_input, softmax = (rows.columns == model.V for rows in (model.psi_rows, model.phi_rows))
         self.input = OneHotInput(self.p["E"]) if one_hot_input else FeatureInput(self.p["E"], classes)
         output = self.p["W_a"], self.p["b_a"], model.log_b
         self.output = SoftmaxOutput(*output) if softmax else ClassOutput(*output, classes)
         self.layers = [LSTMLayer(self.p[f"U_{n}"]) for n in range(1, model.layers + 1)]
-        self.optimiser = RMSprop(self.p, {"E"})
+        self.optimiser = LazyRMSProp(self.p, {"E"})
 
     @torch.no_grad()
-    def train(
-        self,
-        x: Tensor,
-        y: Tensor,
-        *,
-        learning_rate: float,
-        rho: float,
-        epsilon: float,
-        inside: float = 0.0,
-        floor: float = 0.0,
-    ) -> float:
+    def train(self, x: Tensor, y: Tensor, settings: StepSettings) -> float:
         """Make one step; see `ReferenceEngine.train`."""
         h = self._run_forward(x)
         losses = self.output.compute_losses(_select_states(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
-        if floor:
+        if floor := settings.floor:
             self.output.d[(losses > -math.log(floor)) | (losses < -math.log1p(-floor))] = 0.0
-        self.optimiser.begin_step(learning_rate, rho, epsilon, inside)
+        self.optimiser.begin_step(settings.learning_rate, settings.rho, settings.epsilon, settings.inside)
         dh = self.output.backward(self.optimiser)
         self._run_backward(dh.view(h.shape) if y.dim() == 2 else dh)
         return losses.sum().item()
@@ -118,7 +109,7 @@ class FusedEngine:
 
     def _run_forward(self, x: Tensor) -> Tensor:
         """Compute the last layer's states (T, B, H) of words x (T, B); replace the carried state, if there is one."""
-        self.ids, self.number = self.input.of_type[x].unique(return_inverse=True)
+        self.ids, self.number = self.input.row_of_type[x].unique(return_inverse=True)
         self.e = self.input.get_rows(self.ids)
         h, number = self.e, self.number
         for n, layer in enumerate(self.layers, start=1):
@@ -171,13 +162,13 @@ class OneHotInput:
     """psi(x) E is the row of x."""
 
     def __init__(self, E: Tensor) -> None:
-        self.E, self.of_type = E, torch.arange(len(E))
+        self.E, self.row_of_type = E, torch.arange(len(E))
 
     def get_rows(self, ids: Tensor) -> Tensor:
         """Return the embeddings (n, D) of distinct, increasing ids (n,)."""
         return self.E[ids]
 
-    def update_embeddings(self, optimiser: RMSprop, ids: Tensor, d: Tensor) -> None:
+    def update_embeddings(self, optimiser: LazyRMSProp, ids: Tensor, d: Tensor) -> None:
         optimiser.update_rows("E", ids, d)
 
 
@@ -185,15 +176,16 @@ class FeatureInput:
     """psi(x) E by classes: the row of the identity plus those of the tags; ids are classes."""
 
     def __init__(self, E: Tensor, classes: Classes) -> None:
-        self.E, self.classes, self.of_type = E, classes, classes.of_type
+        self.E, self.classes, self.row_of_type = E, classes, classes.class_of_type
         self.tag_rows = torch.arange(classes.identities, len(E))
 
     def get_rows(self, ids: Tensor) -> Tensor:
-        out, k = self.E.new_empty(ids.shape[0], self.E.shape[1]), self.classes
+        k = self.classes
+        out = self.E.new_empty(len(ids), self.E.shape[1])
         load_cpp().sum_rows(*out.shape, k.M if k.identities else -1, self.E, k.indptr, k.indices, ids, out)
         return out
 
-    def update_embeddings(self, optimiser: RMSprop, ids: Tensor, d: Tensor) -> None:
+    def update_embeddings(self, optimiser: LazyRMSProp, ids: Tensor, d: Tensor) -> None:
         classes = self.classes
         rows, parts = [self.tag_rows], [linear(classes.tags[ids].T.contiguous(), d.T)]
         if classes.identities:
@@ -219,7 +211,7 @@ class SoftmaxOutput:
         load_cpp().softmax(*self.d.shape, self.d, y, weight, losses)
         return losses
 
-    def backward(self, optimiser: RMSprop) -> Tensor:
+    def backward(self, optimiser: LazyRMSProp) -> Tensor:
         """Update the layer's weights; return the derivatives by h (n, H)."""
         dh = linear(self.d, self.W.T)
         optimiser.update_by_product("W_a", self.d, self.h)
@@ -237,7 +229,7 @@ class ClassOutput(SoftmaxOutput):
     def __init__(self, W: Tensor, b: Tensor, log_b: Tensor, classes: Classes) -> None:
         super().__init__(W, b, log_b)
         self.classes, log_mass = classes, classes.compute_log_mass(log_b)
-        self.log_share = log_b.double() - log_mass[classes.of_type]  # (V,): log b(x) / B_c
+        self.log_share = log_b.double() - log_mass[classes.class_of_type]  # (V,): log b(x) / B_c
         self.log_mass = log_mass.to(W.dtype)
 
     def compute_losses(self, h: Tensor, y: Tensor, weight: float = 0.0) -> Tensor:
@@ -247,15 +239,15 @@ class ClassOutput(SoftmaxOutput):
         losses = torch.empty(len(y), dtype=torch.float64)
         sizes = {"C": len(k.tags), "M": k.M, "identities": k.identities, "features": a.shape[1]}
         class_table = CClasses(**sizes, indptr=k.indptr, indices=k.indices, log_mass=self.log_mass)
-        load_cpp().class_softmax(class_table, len(a), a, k.of_type[y], weight, self.d, losses)
+        load_cpp().class_softmax(class_table, len(a), a, k.class_of_type[y], weight, self.d, losses)
         return losses.sub_(self.log_share[y])
 
     def log_p(self, h: Tensor) -> Tensor:
         by_class = torch.log_softmax(self.classes.compute_scores(linear(h, self.W, self.b), self.log_mass, linear), 1)
-        return by_class[:, self.classes.of_type] + self.log_share.to(by_class.dtype)
+        return by_class[:, self.classes.class_of_type] + self.log_share.to(by_class.dtype)
 
 
-class RMSprop:
+class LazyRMSProp:
     """RMSprop as in Keras 1, with gradients that exist for some rows of a table alone.
 
         a = rho a + (1 - rho) g^2        p = p - rate * g / (sqrt(a + inside) + epsilon)
@@ -266,7 +258,7 @@ class RMSprop:
     Keras moves every row in every step: where g is 0 the parameter stays and a falls by the factor rho. Here such a row
     is left alone, and when it next has a gradient its a is first multiplied by rho to the power of the steps it missed.
     That is the same number but for rounding, and saves the passes over the rows (of tens of thousands) that a batch
-    misses. Updates `parameters` in place; those in `tables` by rows. `begin` sets the rates.
+    misses. Updates `parameters` in place; those in `tables` by rows. `begin_step` sets the rates.
     """
 
     def __init__(self, parameters: Mapping[str, Tensor], tables: set[str]) -> None:
@@ -323,17 +315,19 @@ class LSTMLayer:
         Starts from h, c (B, H), or from zeros without a state, where the first step has no product. Returns the states
         h_1 .. h_T (T, B, H), which stand until the next call.
         """
-        (T, B), (h_0, c_0), self.state = shape, state or (None, None), state
+        T, B = shape
+        h_0, c_0 = state or (None, None)
+        self.state = state
         self.gates, self.d_gates, self.c, self.tanh_c, self.h = self._get_buffers(T, B)
-        left = {"gates": self.gates, "c": self.c, "tanh_c": self.tanh_c, "h": self.h}
-        self.window = Window(T=T, B=B, x=x, number=number, h_0=h_0, c_0=c_0, **left)
+        results = {"gates": self.gates, "c": self.c, "tanh_c": self.tanh_c, "h": self.h}
+        self.window = Window(T=T, B=B, x=x, number=number, h_0=h_0, c_0=c_0, **results)
         load_cpp().forward(self.layer, self.window, self.U)
         return self.h
 
     def _get_buffers(self, T: int, B: int) -> tuple[Tensor, ...]:
         """Return memory for gates and derivatives (T, B, 4H), c, tanh c and h (T, B, H); new memory is slow."""
         if (T, B) not in self.buffers:
-            if len(self.buffers) == SHAPES:
+            if len(self.buffers) == _MAX_SHAPES:
                 self.buffers.clear()
             self.buffers[T, B] = tuple(self.U.new_empty(T, B, n * len(self.U)) for n in (4, 4, 1, 1, 1))
         return self.buffers[T, B]

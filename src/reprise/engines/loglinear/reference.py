@@ -1,6 +1,7 @@
 """The loss of the log-linear RNN, window by window, and its engine with autograd: what the fast one is held to."""
 
 import math
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -9,6 +10,26 @@ from torch import Tensor, nn
 from reprise.engines.optimisers import RMSProp
 from reprise.engines.readable import ReadableEngine, name_states, pair_states
 from reprise.models.loglinear import LogLinearRNN, State
+
+
+@dataclass(frozen=True)
+class StepSettings:
+    """How an engine makes a step of RMSprop.
+
+    Attributes:
+        learning_rate: The size of a step.
+        rho: How much of the mean square stays.
+        epsilon: Beside the root.
+        inside: Inside the root.
+        floor: A target whose probability lies below it, or above 1 - floor, gives no gradient, as in Keras 1; 0: each
+            gives one.
+    """
+
+    learning_rate: float
+    rho: float
+    epsilon: float
+    inside: float = 0.0
+    floor: float = 0.0
 
 
 class LanguageModelWindows:
@@ -22,34 +43,14 @@ class LanguageModelWindows:
     state: State | None = None
     floor: float = 0.0
 
-    def train(
-        self,
-        x: Tensor,
-        y: Tensor,
-        *,
-        learning_rate: float,
-        rho: float,
-        epsilon: float,
-        inside: float = 0.0,
-        floor: float = 0.0,
-    ) -> float:
-        """Make one step on the mean loss of the targets.
+    def train(self, x: Tensor, y: Tensor, settings: StepSettings) -> float:
+        """Make one step on the mean loss of the targets; return their summed loss in nats.
 
-        Args:
-            x: Words, (T, B).
-            y: Targets.
-            learning_rate: RMSprop's.
-            rho: How much of the mean square stays.
-            epsilon: Beside the root.
-            inside: Inside the root.
-            floor: A target whose probability lies below it, or above 1 - floor, gives no gradient, as in Keras 1; 0:
-                each gives one.
-
-        Returns:
-            The summed loss in nats, without a floor, under the weights before the step.
+        The loss is without a floor and under the weights before the step.
         """
-        self.floor = floor
-        return self._process_windows("train", x, y, rate=learning_rate, rho=rho, epsilon=epsilon, inside=inside)
+        self.floor = settings.floor
+        rates = {"rate": settings.learning_rate, "rho": settings.rho, "epsilon": settings.epsilon}
+        return self._process_windows("train", x, y, **rates, inside=settings.inside)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """Return the summed loss in nats, without a step."""

@@ -39,7 +39,8 @@ class FusedEngine:
         """See `ReferenceEngine`; ValueError for symbols that the model does not have."""
         if x.dtype != torch.int64 or not 0 <= x.min() <= x.max() < self.symbols:
             raise ValueError(f"symbols must be int64 in 0 .. {self.symbols - 1}")
-        x, (T, B), names = x.contiguous(), x.shape, ("W_x", "W_h", "b")
+        T, B = x.shape
+        x, names = x.contiguous(), ("W_x", "W_h", "b")
         weights = Parameters(**{n: p.detach().contiguous() for n, p in zip(names, self.recurrent, strict=True)})
         gradients = Parameters(**{n: torch.empty_like(w) for n, w in weights.values.items()})
         h = torch.empty(B, self.n)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from reprise.counters import dropout_threshold
 from reprise.engines import build
-from reprise.engines.rntn.subsequences import MAX_LENGTH, Subsequences
+from reprise.engines.rntn.subsequences import MAX_LENGTH, StepSettings, Subsequences
 from reprise.models.mrnn import MRNN
 
 PADDING_BIAS = -1e30
@@ -56,27 +56,13 @@ class FusedEngine:
     def hidden(self, value: Tensor) -> None:
         self._hidden[:] = value.detach().to("cpu", torch.float32).numpy()
 
-    def train(
-        self,
-        data: Subsequences,
-        *,
-        learning_rate: float,
-        reduction: str,
-        dropout: float,
-        key: int,
-        error_bound: float = 0.0,
-    ) -> float:
+    def train(self, data: Subsequences, settings: StepSettings) -> float:
         """Make one SGD step a subsequence; see `ReferenceEngine.train`."""
-        scale = float(np.float32(1.0 / (1.0 - dropout)))
-        settings = (
-            learning_rate,
-            int(reduction == "mean"),
-            key,
-            dropout_threshold(dropout),
-            scale,
-            error_bound or math.inf,
-        )
-        return self.library.train(self.model, self._make_data(data), self._hidden, *settings)
+        dropout = settings.dropout
+        masks = settings.key, dropout_threshold(dropout), float(np.float32(1.0 / (1.0 - dropout)))
+        descent = settings.learning_rate, settings.reduction == "mean"
+        bound = settings.error_bound or math.inf
+        return self.library.train(self.model, self._make_data(data), self._hidden, *descent, *masks, bound)
 
     def evaluate(self, data: Subsequences) -> float:
         return self.library.evaluate(self.model, self._make_data(data), self._hidden)

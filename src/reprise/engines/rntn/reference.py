@@ -6,7 +6,10 @@ from torch.nn import functional
 
 from reprise.counters import dropout_mask_torch
 from reprise.engines.readable import LossReceiver, ReadableEngine
-from reprise.engines.rntn.subsequences import Subsequences
+from reprise.engines.rntn.subsequences import StepSettings, Subsequences
+
+_READING = StepSettings(learning_rate=0.0, reduction="sum", dropout=0.0, key=0)
+"""Neither dropout nor a bound: what `evaluate` computes with."""
 
 
 class ReferenceEngine(ReadableEngine):
@@ -16,61 +19,39 @@ class ReferenceEngine(ReadableEngine):
         super().__init__(model)
         self.hidden: Tensor = self.model.initial_state()
 
-    def train(
-        self,
-        data: Subsequences,
-        *,
-        learning_rate: float,
-        reduction: str,
-        dropout: float,
-        key: int,
-        error_bound: float = 0.0,
-    ) -> float:
+    def train(self, data: Subsequences, settings: StepSettings) -> float:
         """Make one SGD step a subsequence.
-
-        Args:
-            data: The text.
-            learning_rate: The size of a step.
-            reduction: Whether a step descends the "sum" or the "mean" of its words' losses.
-            dropout: The probability that a unit is dropped before the softmax.
-            key: Says which units are.
-            error_bound: The largest derivative of the step's loss by a unit of a state, from its output and from the
-                next state each, as in Mikolov's toolkit ("gradient_cutoff"); 0: none.
 
         Returns:
             The sum of all losses in nats, each word's under the weights before its step.
         """
         total = 0.0
         for i in range(len(data)):
-            loss = self._compute_loss(data, i, dropout, key, error_bound)  # sum over the words
+            loss = self._compute_loss(data, i, settings)  # sum over the words
             total += loss.item()
-            if reduction == "mean":
+            if settings.reduction == "mean":
                 loss = loss / int(data.offsets[i + 1] - data.offsets[i])
-            self.descend(loss, learning_rate)
+            self.descend(loss, settings.learning_rate)
         return total
 
     @torch.no_grad()
     def evaluate(self, data: Subsequences, receive_losses: LossReceiver | None = None) -> float:
         """Return the summed loss in nats, without dropout or steps; `receive_losses` takes every word's."""
-        return sum(self._compute_loss(data, i, 0.0, 0, receive_losses=receive_losses).item() for i in range(len(data)))
+        return sum(self._compute_loss(data, i, _READING, receive_losses).item() for i in range(len(data)))
 
     def _compute_loss(
-        self,
-        data: Subsequences,
-        i: int,
-        dropout: float,
-        key: int,
-        bound: float = 0.0,
-        receive_losses: LossReceiver | None = None,
+        self, data: Subsequences, i: int, settings: StepSettings, receive_losses: LossReceiver | None = None
     ) -> Tensor:
+        """Compute the summed loss of subsequence i in nats, and carry the state on."""
         begin, end = int(data.offsets[i]), int(data.offsets[i + 1])
         h = self.model.initial_state() if data.reset[i] else self.hidden.to(self.model.W_h)
         x = torch.from_numpy(data.inputs[begin:end]).to(h.device, torch.int64)
         y = torch.from_numpy(data.targets[begin:end]).to(h.device, torch.int64)
         mask = None
-        if dropout:
-            mask = dropout_mask_torch(key, data.first_token + begin, end - begin, len(h), dropout, h.device, h.dtype)
-        if bound:
+        if settings.dropout:
+            place = data.first_token + begin, end - begin, len(h)
+            mask = dropout_mask_torch(settings.key, *place, settings.dropout, h.device, h.dtype)
+        if bound := settings.error_bound:
             states = []
             for word in x[:, None]:
                 (h,) = self.model.states(word, _bound_gradient(h, bound))

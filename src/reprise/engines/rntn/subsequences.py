@@ -48,6 +48,26 @@ class Subsequences:
         )
 
 
+@dataclass(frozen=True)
+class StepSettings:
+    """How an engine makes its SGD steps, one a subsequence.
+
+    Attributes:
+        learning_rate: The size of a step.
+        reduction: Whether a step descends the "sum" or the "mean" of its words' losses.
+        dropout: The probability that a unit is dropped before the softmax.
+        key: Says which units are.
+        error_bound: The largest derivative of the step's loss by a unit of a state, from its output and from the next
+            state each, as in Mikolov's toolkit ("gradient_cutoff"); 0: none.
+    """
+
+    learning_rate: float
+    reduction: str
+    dropout: float
+    key: int
+    error_bound: float = 0.0
+
+
 def cut_subsequences(split: Split, start: int | None, length: int = 20, carry: bool = False) -> Subsequences:
     """Cut the sentences of a corpus split into subsequences of at most `length` words.
 

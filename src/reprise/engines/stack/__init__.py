@@ -48,7 +48,7 @@ def join_stack(stack: Stack, protocol: str, model: nn.Module, options: Mapping[s
         case "window-sgd":
             return WindowMember(stack, model, SGD(), clip)
         case "tagging" | "sentence-labels":
-            return SentenceMember(stack, model, Adam(), clip, of_words=protocol == "tagging")
+            return SentenceMember(stack, model, Adam(), clip, classifies_words=protocol == "tagging")
         case "translation":
             return TranslationMember(stack, model, Adam(), clip)
         case "recall":

@@ -34,13 +34,15 @@ class ClassLogLinearRNN(nn.Module):
         self.register_buffer("log_b", model.log_b.to(like.dtype))
         if matrix is None:
             return
-        classes = Classes.of(model.features, like)
+        classes = Classes.from_features(model.features, like)
         self.M, self.identities = classes.M, classes.identities
         log_mass = classes.compute_log_mass(model.log_b)
-        self.register_buffer("of_type", classes.of_type)
+        self.register_buffer("class_of_type", classes.class_of_type)
         self.register_buffer("tags", classes.tags)
         self.register_buffer("log_mass", log_mass.to(like.dtype))
-        self.register_buffer("log_share", (model.log_b - log_mass[classes.of_type]).to(like.dtype))  # log b(x) / B_c
+        self.register_buffer(
+            "log_share", (model.log_b - log_mass[classes.class_of_type]).to(like.dtype)
+        )  # log b(x) / B_c
 
     def embed(self, words: Tensor) -> Tensor:
         """Compute psi(x) E (T, B, D) of words (T, B), given as places among the embeddings that were gathered."""
@@ -57,8 +59,8 @@ class ClassLogLinearRNN(nn.Module):
             scores = scores + torch.cat([a[:, : self.M], others], 1)
         log_p = torch.log_softmax(scores, 1)  # of the classes
         if y is None:
-            return log_p[:, self.of_type] + self.log_share
-        return log_p.gather(1, self.of_type[y][:, None])[:, 0] + self.log_share[y]
+            return log_p[:, self.class_of_type] + self.log_share
+        return log_p.gather(1, self.class_of_type[y][:, None])[:, 0] + self.log_share[y]
 
 
 class LogLinearMember(LanguageModelWindows, Member):
@@ -68,7 +70,7 @@ class LogLinearMember(LanguageModelWindows, Member):
         class_model = ClassLogLinearRNN(model)
         super().__init__(stack, class_model, optimiser)
         self.constants = {f"model.{name}": value.to(stack.device) for name, value in class_model.named_buffers()}
-        self.of_type = class_model.of_type.numpy() if class_model.reads_features else None
+        self.class_of_type = class_model.class_of_type.numpy() if class_model.reads_features else None
         self.identities = class_model.identities if class_model.reads_features else 0
         self.row_count = len(class_model.tags if class_model.reads_features else class_model.E)
         self.feature_count = len(class_model.E)
@@ -77,9 +79,9 @@ class LogLinearMember(LanguageModelWindows, Member):
 
     def make_word_inputs(self, x: Tensor) -> Tensors:
         """Return words x (T, B) as places among the distinct types, or classes, and the rows of E that these read."""
-        if self.of_type is None:
+        if self.class_of_type is None:
             return dict(zip(("rows", "x"), find_distinct(x.numpy(), self.row_count), strict=True))
-        classes, places = find_distinct(self.of_type[x.numpy()], self.row_count)
+        classes, places = find_distinct(self.class_of_type[x.numpy()], self.row_count)
         inputs = {"x": places, "classes": classes.clamp(min=0)}
         if self.identities:  # rows of the classes' identities (classes from M on share one), then those of all tags
             identities = classes.clamp(max=self.identities - 1).numpy()
@@ -90,7 +92,7 @@ class LogLinearMember(LanguageModelWindows, Member):
 
     def expand_rows(self, parameters: Tensors, batch: Tensors) -> Tensors:
         """See `Member`: psi E of the batch's classes, each the sum of its features' rows."""
-        if self.of_type is None:
+        if self.class_of_type is None:
             return parameters
         E, tags = parameters["E"], self.constants["model.tags"][batch["classes"]]
         e = tags @ E[len(E) - tags.shape[-1] :]

@@ -91,7 +91,7 @@ Optimiser = SGD | Adam | RMSProp
 
 @dataclass(frozen=True)
 class Clip:
-    """Gradients of a member whose common norm is above `norm` are shortened by one factor, norm / (theirs + `epsilon`).
+    """Shortens gradients whose common norm is above `norm` by one factor, norm / (their norm + `epsilon`).
 
     `epsilon` is 1e-6 in `torch.nn.utils.clip_grad_norm_`, which document 002's palindromes are clipped by.
     """

@@ -14,7 +14,7 @@ from torch import Tensor
 Tensors = dict[str, Tensor]
 Function = Callable[[Tensors], Tensors]
 
-_GRAPHS = 64
+_MAX_GRAPHS = 64
 """Graphs that are kept: each holds the memory of its step."""
 _CAPTURING = threading.Lock()
 """Held by all but replays: what another training launches while a graph is captured can spoil the capture."""
@@ -45,7 +45,7 @@ class Programs:
         key = name, tuple((k, tuple(v.shape), v.dtype) for k, v in sorted(inputs.items()))
         with nullcontext() if self.graphs.get(key) else _CAPTURING:
             if key not in self.graphs:
-                if len(self.graphs) < _GRAPHS:
+                if len(self.graphs) < _MAX_GRAPHS:
                     self.graphs[key] = None  # worth a graph if it comes again
                 return function(dict(inputs))
             if self.graphs[key] is None and not self._capture(key, function, inputs):

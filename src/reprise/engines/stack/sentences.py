@@ -72,7 +72,7 @@ class LineMember(RaggedMember):
 class SentenceMember(RaggedMember):
     """Taggers of words and classifiers of sentences: document 003, sections 2.5 and 2.2.
 
-    `of_words`: each word is classified, else each sentence.
+    `classifies_words`: each word is classified, else each sentence.
     """
 
     rows: ClassVar[dict[str, str]] = {"network.x": "rows"}
@@ -111,7 +111,7 @@ class SentenceMember(RaggedMember):
 
     def _find_items(self, present: Tensor, y: Tensor) -> Tensor:
         """Return where there is something to classify."""
-        return present if self.options["of_words"] else torch.ones_like(y, dtype=torch.bool)
+        return present if self.options["classifies_words"] else torch.ones_like(y, dtype=torch.bool)
 
 
 class TranslationMember(RaggedMember):

@@ -17,7 +17,7 @@ from torch.nn import functional
 from reprise import counters
 from reprise.engines.gated.reference import GatedWindows
 from reprise.engines.lecture.window import WordWindows
-from reprise.engines.rntn.subsequences import MAX_LENGTH, Subsequences
+from reprise.engines.rntn.subsequences import MAX_LENGTH, StepSettings, Subsequences
 from reprise.engines.stack.gated import SHARED_PRODUCTS
 from reprise.engines.stack.member import Member, Request, find_distinct
 from reprise.engines.stack.programs import Tensors
@@ -106,25 +106,17 @@ class SubsequenceMember(Member):
             lists |= dict(zip(("matrices", "matrix"), find_distinct(k, self.K), strict=True))
         return lists
 
-    def train(
-        self,
-        data: Subsequences,
-        *,
-        learning_rate: float,
-        reduction: str,
-        dropout: float,
-        key: int,
-        error_bound: float = 0.0,
-    ) -> Request:
-        """Request what the reference engine computes; `reduction` is that which the member was made with."""
-        return self._process_subsequences("train", data, rate=learning_rate, dropout=dropout, key=key)
+    def train(self, data: Subsequences, settings: StepSettings) -> Request:
+        """Request what the reference engine computes; the reduction is that which the member was made with."""
+        rates = {"rate": settings.learning_rate, "dropout": settings.dropout, "key": settings.key}
+        return self._process_subsequences("train", data, **rates)
 
     def evaluate(self, data: Subsequences) -> Request:
         """Request what the reference engine computes."""
         return self._process_subsequences("read", data, dropout=0.0, key=0)
 
-    def _process_subsequences(self, mode: str, data: Subsequences, **settings: Any) -> Request:
-        return self.process_batch(mode, self._keep_state, data=data, h=self.hidden, **settings)
+    def _process_subsequences(self, mode: str, data: Subsequences, **rates: Any) -> Request:
+        return self.process_batch(mode, self._keep_state, data=data, h=self.hidden, **rates)
 
     def _keep_state(self, outputs: Mapping[str, Any]) -> float:
         self.hidden = outputs["h"]

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from reprise import counters
 from reprise.data.text.books import NEIGHBOURS
-from reprise.engines.choice import reference_only
+from reprise.engines.choice import choose_reference
 from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp
 from reprise.errors import UserError
 from reprise.evaluation.sampling import compute_log_probabilities
@@ -57,7 +57,7 @@ class CharacterWindows(Steps):
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(self.model, self.make_generator("weights"))
         # Texts are drawn and measured on the CPU, which trains as fast as they are needed.
-        self.build_kernel(self.model, reference_only)
+        self.build_kernel(self.model, choose_reference)
         settings = {"learning_rate": self.options["learning_rate"], "decay": self.options["decay"]}
         settings |= {"inside": self.options["epsilon"], "first": FIRST_MEAN_SQUARES[self.options["mean_square_start"]]}
         self.set_optimiser(lambda parameters: RMSProp(parameters, **settings))

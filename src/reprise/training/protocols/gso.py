@@ -12,7 +12,7 @@ from reprise.engines.clipping import clip_gradients
 from reprise.engines.gso import choose
 from reprise.engines.gso.packing import PackedBatch, pack_lines, sort_by_length
 from reprise.evaluation.line_losses import LineLosses
-from reprise.models.gso_start import initial_model
+from reprise.models.gso_initialisation import make_initial_model
 from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import FINISHED, BatchEpochs
 from reprise.training.protocol import Diverged, Work
@@ -45,7 +45,9 @@ class LineEpochs(BatchEpochs):
         lengths = np.diff(self.lines.offsets)
         self.counts = {part: int((lengths[lines] - 1).clip(min=0).sum()) for part, lines in self.parts.items()}
         model = self.config["model"]
-        start = initial_model(model["name"], model["options"], len(self.vocabulary), self.make_generator("weights"))
+        start = make_initial_model(
+            model["name"], model["options"], len(self.vocabulary), self.make_generator("weights")
+        )
         self.build_kernel(start, choose)
         self.use_adam(fused=True)
         self.best_metrics: list[dict[str, Any]] = []  # of the best epoch's validation

@@ -17,7 +17,7 @@ from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from reprise.data.corpus import SPLITS
-from reprise.engines.choice import reference_only
+from reprise.engines.choice import choose_reference
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import Stack
 from reprise.errors import UserError
@@ -78,7 +78,7 @@ class LanguageModel(RateSchedule):
         check_contract(model, len(loaded.vocabulary))
         self.model = model.to(self.device, self.dtype)
         self.parameters = sum(p.numel() for p in model.parameters())
-        self.kernel = reference_only("auto" if stacked else self.requested_engine, self.model)
+        self.kernel = choose_reference("auto" if stacked else self.requested_engine, self.model)
         self.engine = STACKED if stacked else self.kernel.name
         self.set_optimiser(self._make_optimiser)
         self.unigram = compute_unigram_loss(

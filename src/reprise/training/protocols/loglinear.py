@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from reprise import counters
-from reprise.engines.loglinear import choose
+from reprise.engines.loglinear import StepSettings, choose
 from reprise.engines.readable import LossReceiver
 from reprise.engines.stack import compute_result
 from reprise.errors import UserError, require_known
@@ -60,9 +60,9 @@ class Windows(Epochs):
         self.text = SCHEMES[self.options["scheme"]](tokens, *sizes, self.seed)
         counts = self.text.counts
         self.counts = counts | {BOTH: sum(counts[split] for split in TESTS)}
-        self.lexicon = Lexicon.of(loaded)
+        self.lexicon = Lexicon.from_corpus(loaded)
         self.source = loaded.facts.get("source_nats", {})
-        self.pairs = None if self.text.is_carried else Pairs.of(loaded, self.options["window"])
+        self.pairs = None if self.text.is_carried else Pairs.from_corpus(loaded, self.options["window"])
         model = self.build_model(lexicon=self.lexicon)
         initialise(model, self.make_generator("weights"))
         self.features = model.features
@@ -93,7 +93,7 @@ class Windows(Epochs):
         if self.text.is_carried and number == 0:
             self.kernel.reset(x.shape[1])
         if training:
-            return (yield self.kernel.train(x, y, **get_rates(self.options)))
+            return (yield self.kernel.train(x, y, make_step_settings(self.options)))
         if self.part in self.loss_receivers and not self.text.is_carried:
             return self._read_windows(x, y, self.loss_receivers[self.part])
         return (yield self.kernel.evaluate(x, y))
@@ -124,7 +124,7 @@ class Windows(Epochs):
                 "epoch": self.epoch,
                 "drawn": "from p, after the last window of the training text",
                 "words": [self.lexicon.types[i] for i in text],
-                "features": [", ".join(features.of(i)) for i in text],
+                "features": [", ".join(features.list_names(i)) for i in text],
             }
             for text in continue_window(self._log_probabilities, start, SAMPLES, words, key)
         ]
@@ -189,8 +189,13 @@ class Windows(Epochs):
         return make_metric(split, name, value, "nats/token", self.counts[split])
 
 
-def get_rates(options: Mapping[str, Any]) -> dict[str, float]:
-    """Return RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
-    rates = {name: options[name] for name in ("learning_rate", "rho", "epsilon")}
-    rates["floor"] = options.get("probability_floor", 0.0)
-    return rates if options["optimiser"] == "rmsprop" else rates | {"epsilon": 0.0, "inside": options["epsilon"]}
+def make_step_settings(options: Mapping[str, Any]) -> StepSettings:
+    """Make RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
+    is_beside = options["optimiser"] == "rmsprop"
+    return StepSettings(
+        learning_rate=options["learning_rate"],
+        rho=options["rho"],
+        epsilon=options["epsilon"] if is_beside else 0.0,
+        inside=0.0 if is_beside else options["epsilon"],
+        floor=options.get("probability_floor", 0.0),
+    )

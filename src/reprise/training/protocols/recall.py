@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from reprise.data.synthetic.names import Names
 from reprise.data.synthetic.phrases import FILLERS, FIXED
-from reprise.engines.choice import reference_only
+from reprise.engines.choice import choose_reference
 from reprise.evaluation.jacobians import JacobianNorms, compute_jacobian_norms
 from reprise.models.recurrent import Recurrent
 from reprise.records.record import Outcome, make_curve, make_metric
@@ -68,7 +68,7 @@ class Recall(_NamedTexts, Steps):
     def prepare(self) -> None:
         self.total = self.options["steps"]
         self.model = self.make_first_model()
-        self.build_kernel(self.model, reference_only)  # such small networks are fastest on the CPU
+        self.build_kernel(self.model, choose_reference)  # such small networks are fastest on the CPU
         self.use_adam()
         self.data = self.make_generator("data")
         self.log: dict[str, list[float]] = {"step": [], "nats_at_blank": []}

@@ -9,7 +9,7 @@ from reprise import counters
 from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.readable import LossReceiver
 from reprise.engines.rntn import choose
-from reprise.engines.rntn.subsequences import cut_subsequences
+from reprise.engines.rntn.subsequences import StepSettings, cut_subsequences
 from reprise.errors import require_known
 from reprise.models.rntn import initialise
 from reprise.records.record import Outcome
@@ -51,16 +51,14 @@ class SubsequenceSGD(HalvingSchedule):
         if self.part != "train":
             arguments = {"receive_losses": self.loss_receivers[self.part]} if self.part in self.loss_receivers else {}
             return (yield self.kernel.evaluate(data.slice(first, self.next), **arguments))
-        return (
-            yield self.kernel.train(
-                data.slice(first, self.next),
-                learning_rate=self.learning_rate,
-                reduction=self.options["loss_reduction"],
-                dropout=self.options["dropout"],
-                key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
-                error_bound=self.options.get("error_bound", 0.0),
-            )
+        settings = StepSettings(
+            learning_rate=self.learning_rate,
+            reduction=self.options["loss_reduction"],
+            dropout=self.options["dropout"],
+            key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
+            error_bound=self.options.get("error_bound", 0.0),
         )
+        return (yield self.kernel.train(data.slice(first, self.next), settings))
 
     def measure(self, tell: Callable[[str], None]) -> Outcome:
         """Read the texts piece by piece, so that somebody can be told how far. See `Learner.measure`."""

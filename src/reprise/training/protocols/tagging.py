@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from reprise.data.corpus import SPLITS, Corpus, Split
 from reprise.data.treebank.tagged import KINDS, find_most_frequent_tags
-from reprise.engines.choice import reference_only
+from reprise.engines.choice import choose_reference
 from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
 from reprise.records.record import Outcome, make_curve, make_metric
@@ -89,7 +89,7 @@ class SentenceSGD(BatchEpochs):
 
     piece_size = 8
     groups: tuple[str, ...]
-    of_words: bool  # whether words are classified, or sentences
+    classifies_words: bool  # whether words are classified, or sentences
 
     def prepare(self) -> None:
         loaded = self.load_corpus()
@@ -100,7 +100,7 @@ class SentenceSGD(BatchEpochs):
         self.counts = {split: len(items.classes) for split, items in self.items.items()}
         model = self.build_model(vocabulary=len(loaded.vocabulary), classes=self.count_classes(loaded))
         initialise(model, self.make_generator("weights"))
-        self.build_kernel(model, reference_only)
+        self.build_kernel(model, choose_reference)
         self.use_adam(fused=True)
         self.right: list[dict[str, list[int]]] = []  # answers by split and group, of every epoch
 
@@ -129,7 +129,7 @@ class SentenceSGD(BatchEpochs):
         batch = make_batch(self.splits[self.part], self.batches[self.next])
         self.next += 1
         items, numbers = self.items[self.part], batch.numbers
-        if self.of_words:
+        if self.classifies_words:
             numbers = batch.places[batch.present].numpy()
         y = torch.from_numpy(items.classes[numbers]).long()
         loss, classes = yield (self.update if self.part == "train" else self.read)(batch.words, batch.present, y)
@@ -140,7 +140,7 @@ class SentenceSGD(BatchEpochs):
     def loss(self, words: Tensor, present: Tensor, y: Tensor) -> tuple[Tensor, tuple[float, Tensor]]:
         """Compute the mean loss of classes y (n,), its value in nats, and the likeliest classes (n,)."""
         logits = self.model(words, present)  # (n, K), or (T, B, K)
-        if self.of_words:
+        if self.classifies_words:
             logits = logits[present]
         loss = functional.cross_entropy(logits, y)
         return loss, (loss.item(), logits.argmax(1))
@@ -155,7 +155,7 @@ class SentenceSGD(BatchEpochs):
 
         Nothing but curves where no epoch is whole.
         """
-        outcome, unit = Outcome(), "nats/tag" if self.of_words else "nats/sentence"
+        outcome, unit = Outcome(), "nats/tag" if self.classifies_words else "nats/sentence"
         for split, items in self.items.items():
             n = self.counts[split]
             losses = [epoch[split] for epoch in self.history]
@@ -189,7 +189,7 @@ class Tagging(SentenceSGD):
     word's most frequent tag.
     """
 
-    groups, of_words = KINDS, True
+    groups, classifies_words = KINDS, True
 
     def make_items(self, corpus: Corpus, split: str) -> Items:
         guesses = find_most_frequent_tags(corpus)[corpus.splits[split].tokens]
@@ -206,7 +206,7 @@ class SentenceLabels(SentenceSGD):
     frequent label.
     """
 
-    groups, of_words = ("short", "long"), False
+    groups, classifies_words = ("short", "long"), False
 
     def make_items(self, corpus: Corpus, split: str) -> Items:
         lengths = np.diff(corpus.splits[split].offsets)

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Split
 from reprise.data.pairs.pairs import get_source, get_test_lines, is_parallel
-from reprise.engines.choice import reference_only
+from reprise.engines.choice import choose_reference
 from reprise.errors import UserError
 from reprise.evaluation.bleu_counts import count_bleu
 from reprise.evaluation.sampling import translate_batch, translate_by_beam
@@ -92,7 +92,7 @@ class Translation(BatchEpochs):
         self.pairs["translate"] = self.pairs["test"]
         model = self.build_model(source_vocabulary=len(source.vocabulary), vocabulary=len(self.corpus.vocabulary))
         initialise(model, self.make_generator("weights"))
-        self.build_kernel(model, reference_only)
+        self.build_kernel(model, choose_reference)
         self.use_adam(fused=True)
         self.translations: dict[int, list[int]] = {}  # by number of the pair
 

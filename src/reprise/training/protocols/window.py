@@ -28,7 +28,7 @@ class WindowSGD(HalvingSchedule):
     def prepare(self) -> None:
         loaded, options = self.load_words(running=False), self.config["model"]["options"]
         self.end, window = loaded.vocabulary.index(SENTENCE_END), options["window"]
-        texts = {s: Positions.of(loaded.splits[s], window, self.end, self.options["boundary"]) for s in SPLITS}
+        texts = {s: Positions.from_split(loaded.splits[s], window, self.end, self.options["boundary"]) for s in SPLITS}
         self.data = {
             # The latest word last, as the model reads them.
             split: (torch.from_numpy(text.before[::-1].T.copy()), torch.from_numpy(text.words))

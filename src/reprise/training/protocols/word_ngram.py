@@ -33,7 +33,7 @@ class WordNGramCount(Pieces):
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         end, train = loaded.vocabulary.index(SENTENCE_END), loaded.splits["train"]
         self.training, *held = (
-            Positions.of(loaded.splits[split], self.model.order - 1, end, self.options["boundary"])
+            Positions.from_split(loaded.splits[split], self.model.order - 1, end, self.options["boundary"])
             for split in ("train", *HELD_OUT)
         )
         self.held = {split: HeldOut(positions) for split, positions in zip(HELD_OUT, held, strict=True)}
@@ -115,8 +115,8 @@ class WordNGramCount(Pieces):
             halved = f"_halved_{halvings}_times" if halvings else ""
             outcome.metrics.append(make_metric("train", name + halved, value, "n-grams", words))
         for quantity in ("cross_entropy", "unpredicted_share"):
-            of_words = zip(self.words, models, strict=True)
-            points = {words: model["test"][quantity] for words, model in of_words if quantity in model["test"]}
+            sized_models = zip(self.words, models, strict=True)
+            points = {words: model["test"][quantity] for words, model in sized_models if quantity in model["test"]}
             if points:
                 y = list(points.values())
                 outcome.curves.append(make_curve("test", f"{quantity}_order_{k}", _UNITS[quantity], "words", points, y))

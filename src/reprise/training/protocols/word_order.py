@@ -50,7 +50,7 @@ class WordOrder(Pieces):
         return sum(len(self.counts.table(n).keys) for n in range(1, len(self.results) + 1))
 
     def _make_positions(self, split: Split) -> Positions:
-        return Positions.of(split, self.model.order - 1, self.end, "sentence")
+        return Positions.from_split(split, self.model.order - 1, self.end, "sentence")
 
     def _hold_out(self, sentences: list[np.ndarray]) -> tuple[HeldOut, np.ndarray]:
         """Return the sentences, `</s>` put behind each, and their bounds."""

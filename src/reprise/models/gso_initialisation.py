@@ -14,15 +14,17 @@ from torch import nn
 from reprise.catalogue.models import MODELS
 from reprise.models.gso import SymbolModel
 
-BETWEEN_STATES = ("A", "C", "E", "W")
-FROM_SYMBOLS_AND_TO_THEM = ("B", "D", "U", "V")
-MULTIPLIERS = ("alpha", "beta_1", "beta_2")
+_STATE_MATRICES = ("A", "C", "E", "W")
+_SYMBOL_MATRICES = ("B", "D", "U", "V")
+_MULTIPLIERS = ("alpha", "beta_1", "beta_2")
 
 
-def initial_model(name: str, options: Mapping[str, Any], vocabulary: int, generator: torch.Generator) -> SymbolModel:
+def make_initial_model(
+    name: str, options: Mapping[str, Any], vocabulary: int, generator: torch.Generator
+) -> SymbolModel:
     """Make the model that the catalogue calls `name`, its parameters at their start."""
     bias = "f" if name == "gso" else "b"
-    multipliers = {key: options[key] for key in MULTIPLIERS if key in options}
+    multipliers = {key: options[key] for key in _MULTIPLIERS if key in options}
     model = MODELS[name].build(options, vocabulary=vocabulary)
     laws = {"matrix_law": options["matrix_law"], "bias_law": options[f"{bias}_law"], "bias_std": options[f"{bias}_std"]}
     initialise(model, generator, **laws, multipliers=multipliers, multiplier_std=options.get("multiplier_std", 0.0))
@@ -46,13 +48,13 @@ def initialise(
     of alpha, beta_1 and beta_2, `multiplier_std` their deviation.
     """
     for name, parameter in model.named_parameters():
-        if name in MULTIPLIERS:
+        if name in _MULTIPLIERS:
             parameter.fill_(multipliers[name])
             if multiplier_std:  # else nothing is drawn, and the parameters after it stay as they were
                 parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=multiplier_std)
-        elif name in BETWEEN_STATES and matrix_law == "orthogonal":
+        elif name in _STATE_MATRICES and matrix_law == "orthogonal":
             nn.init.orthogonal_(parameter, generator=generator)
-        elif name in BETWEEN_STATES + FROM_SYMBOLS_AND_TO_THEM:
+        elif name in _STATE_MATRICES + _SYMBOL_MATRICES:
             nn.init.xavier_uniform_(parameter, generator=generator)
         elif name in ("f", "b") and bias_law == "normal":
             parameter.normal_(0.0, bias_std, generator=generator)
