@@ -1,8 +1,9 @@
-"""Data: raw files become corpora of integer tokens. A dataset is a module with `TOKENS`, `OPTIONS` and `prepare`."""
+"""Data: raw files become corpora of integer tokens. A dataset is a module with `prepare`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +34,14 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
         # Of a member its archive alone may have a checksum, which `fetch` verified.
         if file.own_digest and (problem := find_mismatch(raw / file.name, *file.own_digest)):
             raise UserError(f"{raw / file.name}: {problem}; {describe_fetching(raw)}")
-    made = preparation.prepare(raw, options)
-    if empty := made.find_part_without_targets():
+    prepared = preparation.prepare(raw, options)
+    if empty := prepared.find_part_without_targets():
         raise UserError(f"{raw}: {empty} has no token to predict; use more text, or choose other sizes")
-    if difference := _find_difference(dataset.expected, made.facts):
+    if difference := _find_difference(dataset.expected, prepared.facts):
         place = f"config/config.yaml: key datasets.{dataset.name}.expected"
         raise UserError(f"{place}.{difference}; correct the entry, or what {preparation.file} makes")
     provenance = {"dataset": dataset.name, "options": dict(options), "raw": dataset.list_checksums()}
-    corpus = Corpus(dataset.name, made.splits, made.vocabulary, made.counts, made.facts, provenance, made.extra)
+    corpus = replace(prepared, name=dataset.name, provenance=provenance)
     corpus.save(path)
     return corpus
 

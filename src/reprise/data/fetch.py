@@ -32,13 +32,13 @@ def fetch_file(
     file: RawFile,
     raw_root: Path,
     mirror: Path | None,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
     pause: float = 1.0,
 ) -> Path:
     """Put a file of the dataset into `raw_root/<dataset>/` and return its path.
 
     A file that is there with the right checksum stays; else `mirror/<dataset.shelf>/<file>` is copied, or its url
-    downloaded, in at most four attempts with pauses of `pause`, twice and four times that many seconds. `say` gets a
+    downloaded, in at most four attempts with pauses of `pause`, twice and four times that many seconds. `log` gets a
     line about what was done.
 
     Raises:
@@ -46,7 +46,7 @@ def fetch_file(
         OSError: The file cannot be written; the error names it.
     """
     shelf = mirror / dataset.shelf if mirror else None
-    return _Job(dataset, file, raw_root / dataset.name, shelf, say, pause).fetch()
+    return _Job(dataset, file, raw_root / dataset.name, shelf, log, pause).fetch()
 
 
 class _TransientError(Exception):
@@ -63,7 +63,7 @@ class _Job:
     file: RawFile
     folder: Path
     shelf: Path | None
-    say: Callable[[str], None]
+    log: Callable[[str], None]
     pause: float
 
     @property
@@ -85,9 +85,9 @@ class _Job:
         if self.target.is_file():
             problem = find_mismatch(self.target, *digest)
             if problem is None:
-                self.say(f"{self.label}: already there, checksum verified")
+                self.log(f"{self.label}: already there, checksum verified")
                 return True
-            self.say(f"{self.label}: {problem}; fetching it again")
+            self.log(f"{self.label}: {problem}; fetching it again")
         source = self.shelf / self.file.name if self.shelf else None
         if source is None or not source.is_file():
             return False
@@ -97,10 +97,10 @@ class _Job:
                     f"{self.label}: the mirror's file has a {problem}; correct its digest in config/config.yaml, key"
                     f" datasets.{self.dataset.name}.files, or replace {source}"
                 )
-            self.say(f"{self.label}: refused {source} of the mirror: {problem}")
+            self.log(f"{self.label}: refused {source} of the mirror: {problem}")
             return False
         write_atomically(self.target, read_whole(source))
-        self.say(f"{self.label}: from the mirror, {source}")
+        self.log(f"{self.label}: from the mirror, {source}")
         return True
 
     def _unpack(self, member: str) -> None:
@@ -112,7 +112,7 @@ class _Job:
             if self.file.member_digest and (problem := find_mismatch(temporary, *self.file.member_digest)):
                 entry = f"member_digest of datasets.{self.dataset.name} in config/config.yaml"
                 raise UserError(f"{self.label}: {member} in {archive.name}: {problem}; correct {entry}")
-        self.say(f"{self.label}: taken out of {archive.name}")
+        self.log(f"{self.label}: taken out of {archive.name}")
 
     def _download(self) -> None:
         file, label = self.file, self.label
@@ -128,13 +128,13 @@ class _Job:
                 if attempt == _ATTEMPTS:
                     raise UserError(f"{label}: {error} ({attempt} attempts); try again later, or {remedy}") from None
                 wait = self.pause * 2 ** (attempt - 1)
-                self.say(f"{label}: {error}; attempt {attempt + 1} in {wait:g} s")
+                self.log(f"{label}: {error}; attempt {attempt + 1} in {wait:g} s")
                 time.sleep(wait)
             except _WrongFileError as error:
                 entry = f"datasets.{self.dataset.name} in config/config.yaml"
                 raise UserError(f"{label}: {error}; correct {entry}, or {remedy}") from None
             else:
-                self.say(f"{label}: downloaded from {_hide_credentials(file.url)} ({size:,} bytes)")
+                self.log(f"{label}: downloaded from {_hide_credentials(file.url)} ({size:,} bytes)")
                 return
 
 
@@ -195,8 +195,8 @@ class _Transfer(threading.Thread):
         """Write what the url gives to the file and return how many bytes; a bar shows on a terminal.
 
         Raises:
-            _Transient: The next attempt may succeed.
-            _Wrong: The next attempt would give the same.
+            _TransientError: The next attempt may succeed.
+            _WrongFileError: The next attempt would give the same.
         """
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         bar = Progress(*columns, console=STDERR, transient=True, disable=not STDERR.is_terminal)

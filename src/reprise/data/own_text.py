@@ -67,8 +67,8 @@ def _put_words(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
         _require_known(path, unknown)
     end = [SENTENCE_END] if corpus.boundaries == SENTENCE_END else []
     own = _encode(corpus, [[word if word in known else UNKNOWN for word in line] + end for line in lines])
-    of = f"{path}: {sum(map(len, lines))} words in {len(lines)} lines; {len(unknown)} are read as {UNKNOWN}"
-    return replace(corpus, splits={**corpus.splits, "test": own}), of
+    description = f"{path}: {sum(map(len, lines))} words in {len(lines)} lines; {len(unknown)} are read as {UNKNOWN}"
+    return replace(corpus, splits={**corpus.splits, "test": own}), description
 
 
 def _put_lines(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
@@ -79,8 +79,8 @@ def _put_lines(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
     own = cut_lines(lines, "characters" if len(corpus.vocabulary) == len(CHARACTERS) else "bigrams")
     every, part = corpus.splits[SPLIT], corpus.extra["part"]
     joined = Split(np.append(every.tokens, own.tokens), np.append(every.offsets, every.offsets[-1] + own.offsets[1:]))
-    of_own = np.full((len(part), len(lines)), TEST, part.dtype)
-    part = np.hstack([np.where(part == TEST, _NO_PART, part).astype(part.dtype), of_own])
+    own_part = np.full((len(part), len(lines)), TEST, part.dtype)
+    part = np.hstack([np.where(part == TEST, _NO_PART, part).astype(part.dtype), own_part])
     made = replace(corpus, splits={**corpus.splits, SPLIT: joined}, extra={**corpus.extra, "part": part})
     return made, f"{path}: {len(lines)} lines, in small letters; all that is no letter a to z is read as a blank"
 

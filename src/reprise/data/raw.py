@@ -40,7 +40,7 @@ def find_mismatch(path: Path, algorithm: str, digest: str) -> str | None:
     return f"wrong checksum ({algorithm}): expected {digest}, got {actual}"
 
 
-def unreadable(path: Path, problem: str, line: int | None = None) -> UserError:
+def make_unreadable_error(path: Path, problem: str, line: int | None = None) -> UserError:
     """Return the error for a raw file that is there, but holds something else than its preparation reads.
 
     Its checksum was verified, so that to fetch it again would not help.
@@ -71,13 +71,13 @@ def read_text(path: Path) -> str:
         data = gzip.decompress(data) if path.suffix == ".gz" else data
         text = data.decode()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise unreadable(path, f"damaged gzip file ({error})") from None
+        raise make_unreadable_error(path, f"damaged gzip file ({error})") from None
     except UnicodeDecodeError as error:
         raise _make_utf8_error(path, data, error.start) from None
     if (zero := data.find(0)) >= 0:  # every second byte of English in UTF-16
         raise _make_utf8_error(path, data, zero)
     if not (text := normalise_text(text)).strip():
-        raise unreadable(path, "holds no text")
+        raise make_unreadable_error(path, "holds no text")
     return text
 
 
@@ -90,7 +90,7 @@ def normalise_text(text: str) -> str:
 
 def _make_utf8_error(path: Path, data: bytes, offset: int) -> UserError:
     line = data.count(b"\n", 0, offset) + 1
-    return unreadable(path, f"not UTF-8 at byte {offset} (0x{data[offset]:02x}); convert it to UTF-8", line)
+    return make_unreadable_error(path, f"not UTF-8 at byte {offset} (0x{data[offset]:02x}); convert it to UTF-8", line)
 
 
 def read_lines(path: Path) -> list[str]:

@@ -173,7 +173,7 @@ def test_sizes_of_the_budget(monkeypatch):
     # sizes are solved for 500,000 and held to 499,000: the first-order RNN has 499,827
     find_largest = gso_sizes.find_largest_size
     monkeypatch.setattr(gso_sizes, "find_largest_size", lambda count: find_largest(lambda h: count(h) - 1000))
-    monkeypatch.setattr(sizes, "BUDGET", 499_000)
+    monkeypatch.setattr(gso_sizes, "BUDGET", 499_000)
     parameters = gso_sizes.count_first_order_parameters
     monkeypatch.setattr(gso_sizes, "count_first_order_parameters", lambda h, symbols: parameters(h, symbols) + 2)
     expected = {"module against formula": 2.0, "over the budget": 827.0, "a larger one within the budget": 0.0}

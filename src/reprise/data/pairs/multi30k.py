@@ -11,7 +11,7 @@ from pathlib import Path
 from reprise.data.corpus import Corpus
 from reprise.data.pairs.mteval import tokenise_13a
 from reprise.data.pairs.pairs import Pair, make_parallel_corpus
-from reprise.data.raw import read_lines, unreadable
+from reprise.data.raw import make_unreadable_error, read_lines
 from reprise.errors import UserError
 from reprise.options import Values
 
@@ -49,10 +49,10 @@ def _read_aligned_lines(raw: Path, name: str) -> list[tuple[str, str]]:
     for path, lines in zip(paths, (sources, targets), strict=True):
         if "" in lines:
             number = lines.index("") + 1
-            raise unreadable(path, "empty, so that the other language's line has no translation", number)
+            raise make_unreadable_error(path, "empty, so that the other language's line has no translation", number)
     if len(sources) != len(targets):
         problem = f"{len(targets):,} lines, but {paths[0].name} has {len(sources):,} and each needs its translation"
-        raise unreadable(paths[1], problem)
+        raise make_unreadable_error(paths[1], problem)
     return list(zip(sources, targets, strict=True))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import Corpus, Split
-from reprise.data.raw import describe_fetching, read_text, unreadable
+from reprise.data.raw import describe_fetching, make_unreadable_error, read_text
 from reprise.errors import UserError
 from reprise.options import Values
 
@@ -46,7 +46,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     licence = _LICENCE_BEGINS.search(text, headers[0].end()) if headers else None
     if licence is None:
         lines = "*** START OF THE PROJECT GUTENBERG EBOOK", "*** END OF THE PROJECT GUTENBERG EBOOK"
-        raise unreadable(path, f"the book has to stand between the lines '{lines[0]}' and '{lines[1]}'")
+        raise make_unreadable_error(path, f"the book has to stand between the lines '{lines[0]}' and '{lines[1]}'")
     # The oldest books have both headers: the small print stands below the line START OF.
     header = max(match.end() for match in headers if match.end() <= licence.start())
     return make_character_corpus("books", text, (header, licence.start()))

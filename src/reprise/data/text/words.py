@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import SENTENCE_END, Corpus, Split, rank_by_count
-from reprise.data.raw import read_lines, unreadable
+from reprise.data.raw import make_unreadable_error, read_lines
 
 _END = SENTENCE_END.encode()
 
@@ -22,7 +22,9 @@ def read_sentences(path: Path) -> list[bytes]:
     for number, line in enumerate(read_lines(path), start=1):
         sentence = line.encode().split()
         if _END in sentence:
-            raise unreadable(path, f"holds the word {SENTENCE_END}, which marks the ends of sentences", number)
+            raise make_unreadable_error(
+                path, f"holds the word {SENTENCE_END}, which marks the ends of sentences", number
+            )
         words += sentence
         words.append(_END)
     return words
@@ -49,7 +51,9 @@ def make_word_corpus(
         try:
             tokens = np.fromiter(map(ids.__getitem__, words[split]), np.int32, len(words[split]))
         except KeyError as error:
-            raise unreadable(path, f"{error.args[0].decode()!r} is not in the training text's vocabulary") from None
+            raise make_unreadable_error(
+                path, f"{error.args[0].decode()!r} is not in the training text's vocabulary"
+            ) from None
         splits[split] = Split.from_ended_sentences(tokens, ids[_END])
         # Each word brings the separator behind it, and so does the line end of a blank line.
         lengths = np.diff(splits[split].offsets)

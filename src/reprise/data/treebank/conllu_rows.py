@@ -14,7 +14,7 @@ from typing import Any
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELD_PARSERS, DEFAULT_FIELDS, parse_line, parse_nullable_value
 
-from reprise.data.raw import read_lines, unreadable
+from reprise.data.raw import make_unreadable_error, read_lines
 from reprise.errors import UserError
 
 TAB = "\t"
@@ -84,7 +84,7 @@ def _parse_sentence(block: list[tuple[int, str]], path: Path, reserved: str) -> 
     """Return the sentence of a block of lines with their numbers."""
 
     def make_error(number: int, problem: str) -> UserError:
-        return unreadable(path, problem, number)
+        return make_unreadable_error(path, problem, number)
 
     rows: list[tuple[int, Row]] = []
     words, covered = 0, (0, 0)  # words read, and the last word of a range with the line that says so

@@ -50,10 +50,10 @@ def make_tagged_corpus(
     kinds = {
         word: KINDS.index("single" if len(tags_seen) == 1 else "ambiguous") for word, tags_seen in tags_by_word.items()
     }
-    made: dict[str, Split] = {}
+    encoded: dict[str, Split] = {}
     extra: dict[str, np.ndarray] = {}
     for split, sentences in splits.items():
-        made[split] = Split.from_sentences([[word for word, _ in sentence] for sentence in sentences], counts)
+        encoded[split] = Split.from_sentences([[word for word, _ in sentence] for sentence in sentences], counts)
         rows = {
             "tags": [tags[tag] for _, tag in chain(*sentences)],
             "kinds": [kinds.get(word, KINDS.index("unseen")) for word, _ in chain(*sentences)],
@@ -64,13 +64,13 @@ def make_tagged_corpus(
         "tags": names,
         "label": f"has a word tagged {label}",
         "labelled": {split: int(extra[f"labels.{split}"].sum()) for split in splits},
-        "unknown": {split: int((data.tokens == unknown).sum()) for split, data in made.items()},
+        "unknown": {split: int((data.tokens == unknown).sum()) for split, data in encoded.items()},
         "kinds": {
             split: dict(zip(KINDS, np.bincount(extra[f"kinds.{split}"], minlength=len(KINDS)).tolist(), strict=True))
             for split in splits
         },
     }
-    return Corpus.from_counts(name, made, counts, "none", counted_facts | dict(facts), extra)
+    return Corpus.from_counts(name, encoded, counts, "none", counted_facts | dict(facts), extra)
 
 
 def find_most_frequent_tags(corpus: Corpus) -> np.ndarray:
