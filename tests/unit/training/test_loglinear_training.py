@@ -62,7 +62,7 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, 
 def test_training_stops_three_epochs_after_the_best_and_tells_both(made, monkeypatch):
     valid = [5.0, 4.0, 4.2, 4.0, 4.1, 1.0]
     training = made(max_epochs=60, batch_size=500)
-    monkeypatch.setattr(training.kernel, "train", lambda x, y, **_: (3.0 - 0.1 * training.epoch) * y.numel())
+    monkeypatch.setattr(training.kernel, "train", lambda x, y, _: (3.0 - 0.1 * training.epoch) * y.numel())
 
     def evaluate(x, y):
         offset = {"valid": 0.0, "test1": 10.0, "test2": 20.0}.get(training.part, 30.0)
