@@ -6,6 +6,7 @@ the tolerance that the configuration states.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,9 +26,14 @@ class Finding:
 
     @classmethod
     def of_largest(cls, name: str, errors: Iterable[float], unit: str = "relative") -> Finding:
-        """Of comparisons that are off by these errors."""
+        """Of comparisons that are off by these errors; NaN if one of them is, which `max` alone may pass over."""
         values = [float(error) for error in errors]
-        return cls(name, max(values), len(values), unit)
+        return cls(name, math.nan if any(map(math.isnan, values)) else max(values), len(values), unit)
+
+
+def compute_excess(value: float, bound: float) -> float:
+    """Return by how much a number lies above its bound, 0 if it does not; NaN of NaN, where `max` gives 0."""
+    return 0.0 if value <= bound else value - bound
 
 
 def compute_relative_error(actual: Tensor, expected: Tensor) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from reprise.checks import Finding
+from reprise.checks import Finding, compute_excess
 from reprise.data.corpus import Split
 from reprise.engines.clipping import clip_gradients
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
@@ -97,7 +97,7 @@ def norm_clipping() -> Iterator[Finding]:
         g = torch.cat([p.grad.flatten().clone() for p in parameters])
         clip_gradients(parameters, threshold)
         clipped = torch.cat([p.grad.flatten() for p in parameters])
-        above = max(0.0, clipped.norm().item() - threshold)
+        above = compute_excess(clipped.norm().item(), threshold)
         turned = abs(1 - torch.nn.functional.cosine_similarity(g, clipped, dim=0).item())
         errors.append((above, turned, (g - clipped).abs().max().item() if g.norm() < threshold else 0.0))
     names = "norm above the threshold", "1 - cosine of the angle", "change below the threshold"

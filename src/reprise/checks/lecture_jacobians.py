@@ -6,7 +6,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from reprise.checks import Finding, compute_relative_error
+from reprise.checks import Finding, compute_excess, compute_relative_error
 from reprise.models.recurrent import SLOPES
 
 _CASES, _HIDDEN, _STEPS = 20, 8, 9
@@ -91,7 +91,7 @@ def jacobian_bound() -> Iterator[Finding]:
             beta_W = torch.linalg.matrix_norm(W, 2)
             for steps in range(1, _STEPS + 1):
                 norm = torch.linalg.matrix_norm(_compute_jacobian(last, start, W, Wx[:steps]), 2)
-                above.append(max(0.0, (norm / (beta_W * beta_h) ** steps).item() - 1))
+                above.append(compute_excess((norm / (beta_W * beta_h) ** steps).item(), 1))
         yield Finding.of_largest(name, above)
 
 
@@ -100,8 +100,8 @@ def sigmoid_slope() -> Iterator[Finding]:
     a = torch.linspace(-30, 30, 60_001, dtype=torch.float64)
     slope = torch.func.vmap(torch.func.grad(torch.sigmoid))(a)
     largest = slope.max().item()
-    yield Finding("above 1", max(0.0, largest - 1), len(a), unit="1")
-    yield Finding("above 1/4", max(0.0, largest - 0.25), len(a), unit="1")
+    yield Finding("above 1", compute_excess(largest, 1), len(a), unit="1")
+    yield Finding("above 1/4", compute_excess(largest, 0.25), len(a), unit="1")
     yield Finding("at 0 against 1/4", abs(slope[len(a) // 2].item() - 0.25), 1, unit="1")
 
 

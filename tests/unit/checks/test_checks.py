@@ -7,7 +7,17 @@ import torch
 from config_helpers import project
 
 from reprise.catalogue.checks import run_check
-from reprise.checks import gso, lecture, lecture_jacobians, lecture_layers, lecture_networks, loglinear, rntn
+from reprise.checks import (
+    Finding,
+    compute_excess,
+    gso,
+    lecture,
+    lecture_jacobians,
+    lecture_layers,
+    lecture_networks,
+    loglinear,
+    rntn,
+)
 from reprise.checks import loglinear_numerals as numerals
 from reprise.models import gso_sizes
 from reprise.models.gso import GSO
@@ -38,6 +48,13 @@ PARTLY = {"second-order-jacobian-printed", "bigram-mass-printed"}
 
 def errors(name: str) -> dict[str, float]:
     return {finding.name: finding.error for finding in run_check(name)}
+
+
+def test_an_error_that_is_no_number_is_not_passed_over():
+    assert Finding.of_largest("all", [1e-16, 2e-16]).error == 2e-16
+    assert math.isnan(Finding.of_largest("all", [1e-16, math.nan, 0.0]).error)
+    assert [compute_excess(value, 1.0) for value in (0.5, 1.0, 1.5)] == [0.0, 0.0, 0.5]
+    assert math.isnan(compute_excess(math.nan, 1.0))
 
 
 @pytest.mark.parametrize("name", [name for name in CHECKS if name not in {*DO_NOT_HOLD, *PARTLY}])

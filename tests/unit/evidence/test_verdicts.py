@@ -149,6 +149,8 @@ CASES = [
     (claim("descriptive", reason="It says no more."), [runs("a", LOW)], NOT_TESTED),
     (GAIN, sweep(101.0, 100.0, 110.0, spread=0.1), AGREES),
     (GAIN, sweep(107.0, 100.0, 110.0, spread=0.1), DISAGREES),
+    # The model that the gain is measured from lost a replica too.
+    (GAIN, [*sweep(101.0, 100.0, spread=0.1), lacking(runs("c", [109.9, 110.0, 110.1]))], UNDECIDED),
     (FALLS, sweep(140.0, 130.0, 125.0, 120.0, spread=0.2), AGREES),
     (FALLS, sweep(120.0, 125.0, 130.0, 140.0, spread=0.2), DISAGREES),
     (WORST, [*pair([10.0, 11.0, 12.0], [13.0, 14.0, 15.0]), runs("c", [20.0, 1e9, 1e8, 30.0], diverged=1)], AGREES),
@@ -177,6 +179,18 @@ CASES = [
 @pytest.mark.parametrize(("given", "there", "verdict"), CASES)
 def test_every_kind_of_claim(given, there, verdict):
     assert decide(given, *there).answer == verdict
+
+
+def test_a_check_that_computed_nothing_shows_nothing():
+    def check(name: str, *errors: float):
+        of = runs(name, errors or [0.0], quantity=("max_error", "all"))
+        resolved = replace(of.resolved, config={"check": name, "tolerance": 1e-10})
+        return replace(of, resolved=resolved, replicas=of.replicas if errors else [replace(of.replicas[0], metrics={})])
+
+    both = claim("identity", checks=["a", "b"])
+    assert decide(both, check("a", 0.0), check("b", 1e-12)).answer == AGREES
+    assert decide(both, check("a", 0.0), check("b", 1.0)).answer == DISAGREES
+    assert decide(both, check("a", 0.0), check("b")).answer == UNDECIDED
 
 
 def test_perplexities_are_compared_by_their_logarithms():

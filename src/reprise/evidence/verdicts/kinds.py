@@ -15,7 +15,10 @@ from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED, Part, means
 
 def decide_checks(claim: Claim, table: Table) -> Verdict:
     """Compare the error of each check with its tolerance; errors of a corrected formula decide nothing."""
-    errors = [error for name in claim.checks for error in _list_errors(table.runs[name])]
+    by_check = [_list_errors(table.runs[name]) for name in claim.checks]
+    if not all(by_check):  # nothing computed is nothing shown
+        return Verdict(answer=UNDECIDED, notes=(Nothing(),))
+    errors = [error for listed in by_check for error in listed]
     corrected = [error for name in claim.corrections for error in _list_errors(table.runs[name], corrected=True)]
     held = all(error.held for error in errors)
     answer = AGREES if held else DISAGREES

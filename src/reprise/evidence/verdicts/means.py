@@ -80,7 +80,8 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
 
 def _note_missing(stated: Sequence[Hypothesis], experiments: Mapping[str, Runs]) -> list[Note]:
     """Note the replicas without a number by experiment: diverged ones, and finished ones that lack the metric."""
-    terms = {term for hypothesis in stated for _, term in hypothesis.effect.weights}
+    # A margin may be a share of what a third experiment gives: the tests name it, the effect does not.
+    terms = {term for hypothesis in stated for test in hypothesis.tests for _, term in test.weights}
     notes: dict[str, list[Note]] = {"diverged": [], "lacking": []}
     for name, runs in experiments.items():
         quantities = {term.quantity for term in terms if term.experiment == name}
