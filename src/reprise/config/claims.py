@@ -103,7 +103,10 @@ class Trend(Strict):
 
 
 class Curve(Strict):
-    """A sweep in which the metric rises toward both ends: its quadratic coefficient over log x is above 0."""
+    """A sweep whose metric bends upward: its quadratic coefficient over log x is above 0.
+
+    That alone does not say that the metric rises toward both ends; a fall that levels off bends upward too.
+    """
 
     experiments: Annotated[list[Name | Term], Field(min_length=4)]
     x: list[float]
@@ -181,7 +184,7 @@ class Claim(Strict):
     gaps      each difference higher - lower is larger than the next
     equal     the two of each pair differ by less than the margin
     trend     the metric falls along a sweep
-    curve     the metric rises toward both ends of each sweep
+    curve     the metric bends upward over log x along each sweep
     ranks     the replicas of one lie above those of others
     optimum   sweeps of as many places each: at one place the metric is lowest in all of them, to within the margin
     share     how many replicas get somewhere

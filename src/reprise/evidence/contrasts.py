@@ -166,7 +166,7 @@ def _add_margin(way: Contrast, effect: Contrast, sign: int, margin: Margin) -> C
 
 
 def _state_curvature(curve: Curve, claim: Claim) -> Hypothesis:
-    """Test that the quadratic coefficient over log x is above 0: the metric rises toward both ends."""
+    """Test that the quadratic coefficient over log x is above 0: the metric bends upward."""
     terms = [_list_weighted_terms(side, claim)[0][1] for side in curve.experiments]
     weights = curvature_weights([math.log(value) for value in curve.x])
     return _make_hypothesis(_make_contrast(zip(weights, terms, strict=True), claim))

@@ -117,7 +117,7 @@ class Trend(Estimated):
 
 
 class Curvature(Estimated):
-    """The quadratic coefficient of a metric over log x, above 0 where it rises toward both ends."""
+    """The quadratic coefficient of a metric over log x, above 0 where it bends upward."""
 
     kind: Literal["curvature"] = "curvature"
 
