@@ -46,7 +46,7 @@ MARKS = {
     "Weakest": "of several comparisons the one with the largest p. A claim agrees if all of them hold.",
     "No number": "the document prints none.",
     "–": "a formula, a count or an order; it has no effect size.",
-    "*": "we set the bound, margin or test when we knew its numbers.",
+    "*": "we set or changed a part of its test when we knew its numbers.",
     "†": "a single run, which has no SD. The SD is that of its family, the models of its kind.",
     "Reduced budget": "fewer epochs or folds than the document's, or less or other text.",
     "Welch's test": "each model with its own SD. Our test shares SDs within a family of models.",
