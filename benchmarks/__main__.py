@@ -1,12 +1,12 @@
 """Time Reprise's engines beside what else one could run, on one core.
 
 Every implementation first has to compute the readable model's update. One that computes another is not timed, and the
-command exits 1. All are timed by turns. Run nothing else meanwhile: repetitions during which other processes took more
-than 5 % of a core are counted but left out of the medians, as long as there are three others.
+command exits 1. All are timed by turns. Run nothing else meanwhile. A repetition during which other processes took more
+than 5 % of a core is counted, but left out of the medians as long as there are three others.
 
-From the root of the clone: `python -m benchmarks rntn --only h100-k --budget 150`, or `python -m benchmarks table` for
-the committed results, in Markdown. `python -m benchmarks machines` prints how far the same replicas lie apart under two
-releases of torch or on two processors, `python -m benchmarks evaluations` what measuring trained models again takes.
+From the root of the clone: `python -m benchmarks rntn --only h100-k --budget 150`. Three names print tables in
+Markdown: `table` of the committed results, `machines` of the same replicas under two releases of torch or on two
+processors, and `evaluations` of the time that it takes to measure trained models again.
 """
 
 import argparse
@@ -28,7 +28,7 @@ TABLE, MACHINES, EVALUATIONS = "table", "machines", "evaluations"
 
 
 class Parser(argparse.ArgumentParser):
-    """One that reports a mistake in one line, as all else is reported."""
+    """A parser that reports a mistake in one line, as all else is reported."""
 
     def error(self, message: str) -> NoReturn:
         """Raise the mistake as bad input."""
@@ -119,7 +119,7 @@ def time_bench(options: argparse.Namespace) -> None:
     keep = partial(files.write_json, path) if path else lambda result: None
     try:
         if options.jobs:
-            jobs.run_jobs(name, module, selected, options.jobs, options.budget, report, keep)
+            jobs.run_jobs(module, selected, options.jobs, options.budget, report, keep)
             return
         result = harness.run_bench(name, module, selected, options.budget, report, keep)
     finally:

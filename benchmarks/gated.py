@@ -52,29 +52,29 @@ class Task(tasks.Windows):
     def bytes_a_token(self) -> float:
         """Traffic of the weights.
 
-        In every window six passes over W_o and the weights of the input, in every step two over those of the states. A
-        word's matrix counts once a step, and four times a window for its update.
+        A window passes six times over W_o and the weights of the input, a step twice over those of the states. A word's
+        matrix counts once a step, and four times a window for its update.
         """
         w, words = self.workload, self.x[0].size
-        of_steps = w.hidden**2 * ({"gru": 3, "lstm": 4}[w.cell] - (w.matrices > 1))
-        of_windows = w.flops_a_token // 6 - of_steps - (w.matrices > 1) * w.hidden**2
+        step_weights = w.hidden**2 * ({"gru": 3, "lstm": 4}[w.cell] - (w.matrices > 1))
+        window_weights = w.flops_a_token // 6 - step_weights - (w.matrices > 1) * w.hidden**2
         own = 0.0
         if w.matrices > 1:
             matrix = build_model(self).matrix_index(make_word_tensors(self)[0]).numpy()  # (n, T, B)
             used = sum(len(np.unique(step)) for window in matrix for step in window)
             updated = sum(len(np.unique(window)) for window in matrix)
             own = w.hidden**2 * (2 * used + 4 * updated) / matrix.size
-        return 4 * (6 * of_windows / words + 2 * of_steps / self.x.shape[2] + own)
+        return 4 * (6 * window_weights / words + 2 * step_weights / self.x.shape[2] + own)
 
-    def draw_masks(self, window: int, on: Any = "cpu") -> tuple[Any, ...]:
-        """Dropout of a window's embeddings and softmax input, (T, B, E) and (T, B, H), with their scale."""
+    def draw_masks(self, window: int, device: Any = "cpu") -> tuple[Any, ...]:
+        """Draw the dropout of a window's embeddings and softmax input, (T, B, E) and (T, B, H), with their scale."""
         from reprise import counters
 
         T, B = self.x.shape[1:]
         masks = []
         for stream, width in enumerate((self.workload.embedding, self.workload.hidden), start=1):
             key = counters.key(self.key, stream)
-            mask = counters.dropout_mask_torch(key, window * T * B, T * B, width, self.dropout, on)
+            mask = counters.dropout_mask_torch(key, window * T * B, T * B, width, self.dropout, device)
             masks.append(mask.view(T, B, width))
         return tuple(masks)
 

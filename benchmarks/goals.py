@@ -10,8 +10,8 @@ from typing import Any
 class Goal:
     """An implementation of a workload is to be `at_least` times as fast as another one, `over`.
 
-    Without `over`, it is to reach this share of the core's peak, or of the lower line of its roofline ("limit"). `over`
-    is timed on the workload `of`, by default the same. A stretch goal lies beyond what was wanted.
+    Without `over`, it is to reach this share of the core's peak or of its roofline ("limit"), as `line` says. `over` is
+    timed on the workload `of`, by default the same. A stretch goal lies beyond what was wanted.
     """
 
     workload: str

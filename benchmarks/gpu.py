@@ -39,7 +39,7 @@ def make_task(workload: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def find_device() -> str:
-    """`UserError` where torch has no GPU."""
+    """Return the name of the device; `UserError` where torch has no GPU."""
     import torch
 
     if not torch.cuda.is_available():
@@ -50,12 +50,12 @@ def find_device() -> str:
 class Stacked(tasks.Implementation):
     """`replicas` copies of the task in one stack; 0 for as many, by doubling, as train a piece in memory.
 
-    `on` is the device, by default the GPU.
+    `device` is where it trains, by default the GPU.
     """
 
-    def __init__(self, task: Any, replicas: int, on: str | None = None) -> None:
+    def __init__(self, task: Any, replicas: int, device: str | None = None) -> None:
         self.task, self.family, self.model = task, tasks.find_family(task), tasks.make_readable_model(task)
-        self.on = on or find_device()
+        self.device = device or find_device()
         self.replicas = replicas or self._find_most_replicas()
         self._make_engines(self.replicas)
 
@@ -64,7 +64,7 @@ class Stacked(tasks.Implementation):
 
         from reprise.engines.stack import Stack
 
-        self.stack = Stack(torch.device(self.on))
+        self.stack = Stack(torch.device(self.device))
         members = [self.family.make_member(self.stack, self.model) for _ in range(replicas)]
         self.engines = [self.family.Engine(self.task, "stacked", member=member) for member in members]
 
@@ -86,7 +86,7 @@ class Stacked(tasks.Implementation):
         return most
 
     def train(self, first: int, last: int) -> float:
-        """All replicas train on the pieces; the summed loss of one."""
+        """Train all replicas on the pieces; return the summed loss of one."""
         rounds = zip(*(engine.make_calls(first, last) for engine in self.engines), strict=True)
         return sum(self.stack.compute_requests(requests)[0] for requests in rounds)
 
@@ -97,7 +97,7 @@ class Stacked(tasks.Implementation):
 
 def make_eager(task: Any) -> tasks.Implementation:
     """Make the readable model with autograd, on the GPU."""
-    return tasks.find_family(task).Engine(task, "reference", on=find_device())
+    return tasks.find_family(task).Engine(task, "reference", device=find_device())
 
 
 def make_compiled(task: Any) -> tasks.Implementation:
@@ -135,7 +135,7 @@ def compile_forward(forward: Callable[..., tuple[Any, tuple[Any, ...]]]) -> Call
 
 
 def make_cudnn(task: Any) -> tasks.Implementation:
-    """`nn.LSTM` and `nn.RNN`, where they compute the same."""
+    """Make `nn.LSTM` or `nn.RNN`, where it computes the same; NotImplementedError elsewhere."""
     if tasks.find_family(task) in (rntn, loglinear):
         raise NotImplementedError("cuDNN does not have this network")
     return make_peer(task, "Library")

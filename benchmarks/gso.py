@@ -16,7 +16,7 @@ BATCH = 64
 
 CHARACTERS, BIGRAMS = 27, 703
 """Symbols of the two ways to cut a text."""
-NOTHING = -1
+PADDING_TARGET = -1
 """The target where a line is filled up."""
 
 
@@ -72,9 +72,9 @@ class Workload(tasks.DescribedWorkload):
 class Task(tasks.Task):
     """The corpus's lines and the numbers of those to train on.
 
-    Pieces are batches, BATCH lines in their order. Adam minimises the mean loss of a batch's predictions; its epsilon
-    is so large that the first updates are nearly proportional to the gradients, so that the check of the updates is one
-    of the gradients. `corpus` is the path of the same lines as a prepared corpus.
+    Pieces are batches, BATCH lines in their order. Adam minimises the mean loss of a batch's predictions. Its epsilon
+    is so large that the first updates are nearly proportional to the gradients: to check them checks the gradients.
+    `corpus` is the path of the same lines as a prepared corpus.
     """
 
     lines: Split
@@ -90,7 +90,7 @@ class Task(tasks.Task):
         return len(self.training) // BATCH
 
     def list_lengths(self, first: int, last: int) -> np.ndarray:
-        """Predictions of each line of batches first .. last-1."""
+        """Count the predictions of each line of batches first .. last-1."""
         return np.diff(self.lines.offsets)[self.training[first * BATCH : last * BATCH]] - 1
 
     def count_tokens(self, first: int, last: int) -> int:
@@ -107,13 +107,13 @@ class Task(tasks.Task):
         return (2 * 4 * w.recurrent * steps + 7 * w.weight_bytes * len(self)) / self.count_tokens(0, len(self))
 
     def pad(self, batch: int) -> tuple[np.ndarray, np.ndarray]:
-        """One batch as one would feed it to a framework, every line filled up to the longest: inputs and targets.
+        """Return inputs and targets of a batch as a framework takes them, every line filled up to the longest.
 
-        Both are int32 (T, BATCH); targets are NOTHING where filled up.
+        Both are int32 (T, BATCH); targets are PADDING_TARGET where filled up.
         """
         lengths, lines = self.list_lengths(batch, batch + 1), self.training[batch * BATCH : (batch + 1) * BATCH]
         inputs = np.zeros((lengths.max(), BATCH), np.int32)
-        targets = np.full_like(inputs, NOTHING)
+        targets = np.full_like(inputs, PADDING_TARGET)
         for i, (first, length) in enumerate(zip(self.lines.offsets[lines], lengths, strict=True)):
             tokens = self.lines.tokens[first : first + length + 1]
             inputs[:length, i], targets[:length, i] = tokens[:-1], tokens[1:]
@@ -171,8 +171,9 @@ def make_lines(workload: Workload, batches: int, corpora: Path = tasks.CORPORA) 
         origin = "random lines of a Weibull law of lengths"
     else:
         split, origin = match[0].splits["lines"], f"random lines of {match[1]}"
-        able = np.flatnonzero(np.diff(split.offsets) > 1)  # lines that predict something, some twice if too few
-        chosen = np.concatenate([random.permutation(able) for _ in range(1 + count // len(able))])[:count]
+        predicting = np.flatnonzero(np.diff(split.offsets) > 1)  # some lines twice where they are too few
+        rounds = 1 + count // len(predicting)
+        chosen = np.concatenate([random.permutation(predicting) for _ in range(rounds)])[:count]
         lines = [split.tokens[slice(*split.offsets[i : i + 2])] for i in chosen.tolist()]
     if workload.length:  # of the lines one behind the other, from the start again where they end
         lines = list(np.resize(np.concatenate(lines), (count, workload.length + 1)))
@@ -260,7 +261,7 @@ class Epochs(tasks.Implementation):
         self.training: Any = None
 
     def train(self, first: int, last: int) -> float:
-        """One epoch, whatever its numbers; the summed loss of its training lines in nats."""
+        """Train one epoch, whatever the numbers; return the summed loss of its training lines in nats."""
         if self.training is None:
             from reprise.training.protocols.gso import LineEpochs
 

@@ -13,7 +13,7 @@ from importlib import metadata
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks import tasks
 from benchmarks.goals import Goal
@@ -45,7 +45,7 @@ def run_bench(
     report: Report,
     keep: Callable[[dict[str, Any]], None] = lambda result: None,
 ) -> dict[str, Any]:
-    """Time the selected implementations of each workload; the content of `python -m benchmarks NAME --json FILE`.
+    """Time the selected implementations of each workload.
 
     Args:
         name: The benchmark's name.
@@ -55,32 +55,26 @@ def run_bench(
             GPU, where the budget is for all.
         report: Prints a line.
         keep: Gets the result after every workload, so that an interruption leaves those that are done.
+
+    Returns:
+        The content of `python -m benchmarks NAME --json FILE`.
     """
+    on_gpu = getattr(bench, "ON_GPU", False)
     with pin_process() as core:
-        on_gpu = getattr(bench, "ON_GPU", False)
         head = {"schema": SCHEMA, "bench": name, "machine": collect_machine_facts(core), "peak_gflops": None}
         head |= {"bandwidth_gb": None if on_gpu else measure_bandwidths()}
         peak = None if on_gpu else measure_peak()
         rows, workloads = [], []
         end = time.monotonic() + budget
         for number, (workload, implementations) in enumerate(selected):
-            share = budget / len(selected)
+            seconds = budget / len(selected)
             if on_gpu:  # of what is left, for at most as many as there are families
-                share = (end - time.monotonic()) / min(len(selected) - number, len(bench.FIRST))
-                if share <= 0:
+                seconds = (end - time.monotonic()) / min(len(selected) - number, len(bench.FIRST))
+                if seconds <= 0:
                     report(f"{workload.name}: not timed; the budget is used up")
                     continue
-            with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
-                task, facts = bench.make_task(workload, Path(folder))
-                facts |= {"bytes_a_token": task.bytes_a_token, "from": find_level(workload.weight_bytes)}
-                workloads.append(workload.describe() | facts)
-                expected = tasks.compute_expected(task)
-                report(f"{workload.name}: {facts['text']}")
-                timed = compare_implementations(
-                    name, Path(folder), expected, implementations, share, report, whole=on_gpu
-                )
-            timed_rows = [{"workload": workload.name, **row} for row in timed]
-            _set_ratios(timed_rows)
+            description, timed_rows = _time_workload(name, bench, workload, implementations, seconds, report)
+            workloads.append(description)
             rows += timed_rows
             # The better of two: a disturbance at the start would make all look close to the peak.
             peak = max(peak, measure_peak(0.1) or peak) if peak else None
@@ -88,6 +82,22 @@ def run_bench(
             set_shares(result)
             keep(result)
     return result
+
+
+def _time_workload(
+    name: str, bench: ModuleType, workload: Any, implementations: Sequence[str], seconds: float, report: Report
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what a workload is, and a row an implementation."""
+    budget = Budget(seconds, includes_checks=getattr(bench, "ON_GPU", False))
+    with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
+        task, facts = bench.make_task(workload, Path(folder))
+        facts |= {"bytes_a_token": task.bytes_a_token, "from": find_level(workload.weight_bytes)}
+        expected = tasks.compute_expected(task)
+        report(f"{workload.name}: {facts['text']}")
+        compared = compare_implementations(name, Path(folder), expected, implementations, budget, report)
+    rows = [{"workload": workload.name, **row} for row in compared]
+    _set_ratios(rows)
+    return workload.describe() | facts, rows
 
 
 def _set_ratios(rows: Sequence[dict[str, Any]]) -> None:
@@ -98,7 +108,7 @@ def _set_ratios(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def set_shares(result: dict[str, Any]) -> None:
-    """Set the shares of the core's peak and of the lower line of its roofline in every row of a result."""
+    """Set the shares of the core's peak and of the limit of its roofline in every row of a result."""
     peak, workloads = result["peak_gflops"], {workload["name"]: workload for workload in result["workloads"]}
     for row in result["rows"] if peak else ():
         workload = workloads[row["workload"]]
@@ -109,62 +119,92 @@ def set_shares(result: dict[str, Any]) -> None:
             row["share_of_limit"] = row["median"] / limit if limit else None
 
 
+class Budget(NamedTuple):
+    """The seconds of a workload's repetitions.
+
+    With `includes_checks` they are those of checks and compilation as well, of which a quarter is kept for repetitions.
+    """
+
+    seconds: float
+    includes_checks: bool = False
+
+    def limit_preparation(self, end: float) -> float:
+        """Return the seconds that the next check and compilation may take, where all have to be done by `end`."""
+        if not self.includes_checks:
+            return PREPARATION_LIMIT
+        return min(PREPARATION_LIMIT, max(0.0, end - time.monotonic() - self.seconds / 4))
+
+    def limit_repetitions(self, end: float) -> float:
+        """Return the seconds that are left for repetitions once all are prepared."""
+        return max(0.0, end - time.monotonic()) if self.includes_checks else self.seconds
+
+
 def compare_implementations(
     bench: str,
     folder: Path,
     expected: Mapping[str, Any],
     implementations: Iterable[str],
-    seconds: float,
+    budget: Budget,
     report: Report,
-    whole: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return a row an implementation: its speed, or in `note` why there is none.
-
-    `seconds` are those of the repetitions; with `whole`, those of checks and compilation as well, of which a quarter is
-    kept for repetitions.
-    """
-    end = time.monotonic() + seconds
-    rows = {name: _make_row(name) for name in implementations}
+    """Return a row an implementation: its speed, or in `note` why there is none."""
+    end = time.monotonic() + budget.seconds
     with ExitStack() as stack:
-        ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
+        comparison = _Comparison(bench, folder, expected, report, stack)
+        for name in implementations:
+            comparison.prepare(name, budget.limit_preparation(end))
+        comparison.time(budget.limit_repetitions(end))
+    return list(comparison.rows.values())
 
-        def record_failure(name: str, worker: Worker, failure: WorkerFailed) -> None:
-            worker.close()  # or it might go on computing while others are timed
-            rows[name] = _make_row(name) | {"note": str(failure)}
 
-        for name in tuple(rows):
-            worker = stack.enter_context(closing(Worker(bench, name, folder)))
-            try:
-                seconds_left = end - time.monotonic() - seconds / 4
-                limit = min(PREPARATION_LIMIT, max(0.0, seconds_left)) if whole else PREPARATION_LIMIT
-                facts = prepare_worker(worker, limit, expected, WRONG)
-            except WorkerFailed as failure:
-                record_failure(name, worker, failure)
-                report(f"  {name}: {failure}")
-                continue
-            ready[name] = worker, facts
-            rows[name] |= _describe_agreement(expected, facts)
-            error = rows[name].get("log_perplexity_error")
-            closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
-            report(f"  {name}: the same update{closeness}")
-        seconds = max(0.0, end - time.monotonic()) if whole else seconds
-        seconds_each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(ready))))
+class _Comparison:
+    """The implementations of one workload, each in a process of its own, which ends with the `stack`.
 
-        def repeat(name: str) -> Repetition | None:
-            worker, facts = ready[name]
-            pace, block = facts["seconds_a_piece"], facts["block"]
-            count = block * max(1, round(seconds_each / pace / block))
-            try:
-                return worker.run(count, 60 + 20 * count * pace)
-            except WorkerFailed as failure:
-                return record_failure(name, worker, failure)
+    `rows` has a row of each; `ready` those that agree with the readable model, with what they say of themselves.
+    """
 
-        for name, repetitions in interleave(
-            {name: partial(repeat, name) for name in ready}, REPETITIONS, seconds
-        ).items():
-            if rows[name]["note"] is None:
-                rows[name] |= summarise(repetitions)
-    return list(rows.values())
+    def __init__(self, bench: str, folder: Path, expected: Mapping[str, Any], report: Report, stack: ExitStack) -> None:
+        self.bench, self.folder, self.expected, self.report, self.stack = bench, folder, expected, report, stack
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
+
+    def prepare(self, name: str, limit: float) -> None:
+        """Start an implementation and check it, in at most `limit` seconds."""
+        self.rows[name] = _make_row(name)
+        worker = self.stack.enter_context(closing(Worker(self.bench, name, self.folder)))
+        try:
+            facts = prepare_worker(worker, limit, self.expected, WRONG)
+        except WorkerFailed as failure:
+            self._record_failure(name, worker, failure)
+            self.report(f"  {name}: {failure}")
+            return
+        self.ready[name] = worker, facts
+        self.rows[name] |= _describe_agreement(self.expected, facts)
+        error = self.rows[name].get("log_perplexity_error")
+        closeness = "" if error is None else f", log-perplexity within {error:.1e} nats"
+        self.report(f"  {name}: the same update{closeness}")
+
+    def time(self, seconds: float) -> None:
+        """Time those that are ready by turns, for so many seconds together."""
+        seconds_each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(self.ready))))
+        runs = {name: partial(self._repeat, name, seconds_each) for name in self.ready}
+        for name, repetitions in interleave(runs, REPETITIONS, seconds).items():
+            if self.rows[name]["note"] is None:
+                self.rows[name] |= summarise(repetitions)
+
+    def _repeat(self, name: str, seconds: float) -> Repetition | None:
+        worker, facts = self.ready[name]
+        pace, block = facts["seconds_a_piece"], facts["block"]
+        count = block * max(1, round(seconds / pace / block))
+        try:
+            return worker.run(count, 60 + 20 * count * pace)
+        except WorkerFailed as failure:
+            self._record_failure(name, worker, failure)
+            return None
+
+    def _record_failure(self, name: str, worker: Worker, failure: WorkerFailed) -> None:
+        worker.close()  # or it might go on computing while others are timed
+        self.rows[name] = _make_row(name) | {"note": str(failure)}
 
 
 def prepare_worker(worker: Worker, limit: float, expected: Mapping[str, Any], refusal: str) -> dict[str, Any]:
@@ -192,7 +232,7 @@ def _make_row(name: str) -> dict[str, Any]:
 
 
 def find_disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
-    """Where an implementation's first pieces went another way than the readable model's."""
+    """Say where an implementation's first pieces differ from the readable model's; None where they agree."""
     error = compute_log_perplexity_error(expected, facts)
     if error is not None and not error <= LOG_PERPLEXITY_TOLERANCE:
         return f"the log-perplexity is off by {error:.2g} nats, more than {LOG_PERPLEXITY_TOLERANCE:g}"
@@ -206,7 +246,7 @@ def find_disagreement(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> 
 
 
 def compute_log_perplexity_error(expected: Mapping[str, Any], facts: Mapping[str, Any]) -> float | None:
-    """How far an implementation's log-perplexity is from the expected one, nats; None where either has none."""
+    """Compute the distance of an implementation's log-perplexity from the expected one, nats; None without either."""
     if "log_perplexity" not in expected or "log_perplexity" not in facts:
         return None
     return abs(facts["log_perplexity"] - expected["log_perplexity"])
@@ -235,7 +275,7 @@ def pin_process() -> Iterator[int | None]:
 
 
 def collect_machine_facts(core: int | None) -> dict[str, Any]:
-    """Processor, core, versions and what else tells one measurement from another."""
+    """Collect processor, core, versions and what else tells one measurement from another."""
     import torch
 
     from reprise.environment import get_instruction_set
@@ -260,7 +300,7 @@ def collect_machine_facts(core: int | None) -> dict[str, Any]:
 
 
 def print_result(result: dict[str, Any], goals: Iterable[Goal], console: Any, ours: str) -> None:
-    """Print a table of the rows on a console of rich, a line for each note and one for each goal."""
+    """Print a table of the rows on a console of rich, then the notes and the goals, a line each."""
     from rich.table import Table
 
     peak, bandwidth = result["peak_gflops"], result["bandwidth_gb"]

@@ -23,7 +23,6 @@ SECONDS = 2.0
 
 
 def run_jobs(
-    name: str,
     bench: ModuleType,
     selected: Sequence[tuple[Any, Sequence[str]]],
     jobs: int,
@@ -33,12 +32,21 @@ def run_jobs(
 ) -> dict[str, Any]:
     """Time our engine alone, `jobs` times at once, and a stack of `jobs` members on one thread and on as many.
 
-    Arguments are those of `run_bench`; the result is the content of `--jobs N --json FILE`.
+    Args:
+        bench: The benchmark's module.
+        selected: Workloads, each with the names of implementations.
+        jobs: How many work at once.
+        budget: Seconds of the repetitions of all workloads together.
+        report: Prints a line.
+        keep: Gets the result after every workload.
+
+    Returns:
+        The content of `python -m benchmarks NAME --jobs N --json FILE`.
 
     Raises:
         Failed: A way computes another update than the readable model, or none.
     """
-    cores = sorted(os.sched_getaffinity(0))[-jobs:]
+    name, cores = tasks.get_bench_name(bench), sorted(os.sched_getaffinity(0))[-jobs:]
     machine = collect_machine_facts(None) | {"pinned_to": cores}
     result = {"schema": SCHEMA, "bench": name, "jobs": jobs, "machine": machine, "workloads": [], "rows": []}
     for workload, _ in selected:
@@ -67,12 +75,12 @@ def compare_ways(
     """
     ours, expected = next(iter(BENCHES[bench])), tasks.compute_expected(task)
 
-    def start_worker(implementation: str, on: Sequence[int], members: int = 0) -> tuple[Worker, dict[str, Any]]:
-        worker = stack.enter_context(closing(Worker(bench, implementation, folder, on, members)))
+    def start_worker(implementation: str, cores: Sequence[int], members: int = 0) -> tuple[Worker, dict[str, Any]]:
+        worker = stack.enter_context(closing(Worker(bench, implementation, folder, cores, members)))
         return worker, prepare_worker(worker, PREPARATION_LIMIT, expected, f"{implementation}: {WRONG}")
 
     single = [start_worker(ours, [core]) for core in cores]
-    stacks = [start_worker(STACKED, on, len(cores)) for on in (cores[:1], cores)]
+    stacks = [start_worker(STACKED, some_cores, len(cores)) for some_cores in (cores[:1], cores)]
     ways = {
         (ours, 1, 1, 1): single[:1],
         (ours, len(cores), 1, 1): single,
@@ -89,7 +97,7 @@ def compare_ways(
 
 
 def run_at_once(started: Sequence[tuple[Worker, dict[str, Any]]], seconds: float) -> Repetition:
-    """Let processes work for about so many seconds: what all of them do in one second.
+    """Let processes work for about so many seconds; return what all of them do in one second.
 
     Each takes the others for a disturbance, so their time is left out.
     """

@@ -70,8 +70,8 @@ class Task(tasks.Windows):
         The others are read once forward and once back. RMSprop reads and writes all weights and their mean squares.
         """
         w = self.workload
-        of_states = 4 * LAYERS * 4 * w.size**2
-        return (2 * WINDOW * of_states + 2 * (w.weight_bytes - of_states) + 4 * w.weight_bytes) / w.batch
+        state_bytes = 4 * LAYERS * 4 * w.size**2
+        return (2 * WINDOW * state_bytes + 2 * (w.weight_bytes - state_bytes) + 4 * w.weight_bytes) / w.batch
 
 
 WORKLOADS = (
@@ -132,7 +132,7 @@ def make_task(
 
 
 def _make_text(workload: Workload, corpora: Path) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
-    """Tokens, what is known of their types, and where they come from."""
+    """Return tokens, what is known of their types, and where they come from."""
     V, K = workload.vocabulary, workload.tags
     match = tasks.find_corpus(
         "ud-french-gsd-*.npz", lambda c: (len(c.vocabulary), len(c.facts.get("tags", ()))) == (V, K), corpora

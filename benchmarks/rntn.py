@@ -1,6 +1,6 @@
 """Batch-1 training of document 001's language models: r-RNTN (K = 1 is the s-RNN, K = V the RNTN), m-RNN.
 
-One step of SGD for every 20 words on their summed loss, dropout 0.5 of the softmax input, as in training.
+As in training, SGD makes a step for every 20 words on their summed loss, with dropout 0.5 of the softmax input.
 """
 
 from collections.abc import Iterator
@@ -94,8 +94,9 @@ class Task(tasks.Task):
     def pad(self) -> tuple[np.ndarray, ...]:
         """Return the same s subsequences, filled up to LENGTH words, for programs that are compiled for one length.
 
-        Words and targets (s, T) int32, masks (s, T, H), weights (s, T), 0 where filled up, the place of the last word
-        (s,), and whether the state is reset (s,).
+        Returns:
+            Words and targets (s, T) int32; masks (s, T, H); weights (s, T), 0 where filled up; the place of the last
+            word (s,); and whether the state is reset (s,).
         """
         lengths = np.diff(self.offsets)
         is_word = np.arange(LENGTH) < lengths[:, None]  # (s, T)
@@ -171,7 +172,7 @@ def build_model(task: Task, generator: Any = None) -> Any:
 
 
 def find_text(workload: Workload, count: int, corpora: Path = tasks.CORPORA) -> tuple[Any, str]:
-    """`count` `Subsequences`, or the whole blocks that the text is enough for, and where they come from.
+    """Find `count` `Subsequences`, or the whole blocks that the text is enough for, and where they come from.
 
     Unless the workload asks for sentences they are ignored, and all subsequences have LENGTH words.
     """

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import BENCHES
 from benchmarks.goals import SHARE_OF_LIMIT, TIMES_EAGER, list_general_goals
+from benchmarks.tasks import get_bench_name
 from reprise.errors import UserError
 
 COMMITTED = Path(__file__).parents[1] / "results/bench"
@@ -129,9 +130,9 @@ def make_processor_lines(results: Sequence[BenchResult]) -> list[str]:
     lines = [f"{head} Workload and processor decide:", "", *make_table(*columns)]
     for processor in sorted({processor for processor, _ in factors}):
         ratios = [ratio for name, ratio in factors if name == processor]
-        of_it = [one.result for one in results if one.processor == processor]
-        peaks = [result["peak_gflops"] for result in of_it if result["peak_gflops"]]
-        cells = (of_it[0]["machine"]["cpu_capability"], format_range(peaks, "{:.0f}".format) if peaks else "–")
+        own_results = [one.result for one in results if one.processor == processor]
+        peaks = [result["peak_gflops"] for result in own_results if result["peak_gflops"]]
+        cells = (own_results[0]["machine"]["cpu_capability"], format_range(peaks, "{:.0f}".format) if peaks else "–")
         lines.append(make_line([f"`{processor}`", *cells, format_range(ratios, format_times), str(len(ratios))]))
     return [*lines, ""]
 
@@ -182,7 +183,7 @@ def make_missed_lines(results: Sequence[BenchResult]) -> list[str]:
     for one in results:
         if one.result["machine"].get("march", "native") != "native":
             continue  # these goals were set for the processor's own instructions
-        name = one.bench.__name__.rpartition(".")[2]
+        name = get_bench_name(one.bench)
         for goal in one.bench.GOALS:
             value = goal.measure(one.rows)
             if value and value < goal.at_least:

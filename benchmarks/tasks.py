@@ -52,8 +52,8 @@ class TableRow(NamedTuple):
 class Task:
     """What is trained on: pieces of a text, and the `weights` of the readable model as it starts, its state_dict.
 
-    `block`: implementations are checked on so many pieces. `len(task)` are there; `tokens(first, last)` are predicted
-    in pieces first .. last-1.
+    `block`: implementations are checked on so many pieces, of `len(task)`. `count_tokens(first, last)` tokens are
+    predicted in pieces first .. last-1.
     """
 
     workload: Any
@@ -79,9 +79,9 @@ class Windows(Task):
 class Implementation:
     """One way to train on a task.
 
-    It has `step(piece)`, which trains on a piece and returns its summed loss in nats, or a `train` of its own, and
-    `parameters()` in the readable model's shapes. One with `log_perplexity()` says that of its first piece, before any
-    training.
+    It has `step(piece)`, which trains on a piece and returns its summed loss in nats, or a `train` of its own. Its
+    `parameters()` are in the readable model's shapes. One with `log_perplexity()` computes that of its first piece
+    before any training.
     """
 
     block = 1
@@ -90,24 +90,24 @@ class Implementation:
     """So many train at once, each on all of the pieces."""
 
     def train(self, first: int, last: int) -> float:
-        """Trains on pieces first .. last-1; their summed loss in nats."""
+        """Train on pieces first .. last-1; return their summed loss in nats."""
         return sum(self.step(piece) for piece in range(first, last))
 
 
 class Engine(Implementation):
     """The engine called `name`, or a member of a stack, in the way the training protocol calls it."""
 
-    def __init__(self, task: Any, name: str, double: bool = False, on: str = "cpu", member: Any = None) -> None:
-        self.task, self.on, self.kernel, self.stacked = task, on, member, member is not None
+    def __init__(self, task: Any, name: str, double: bool = False, device: str = "cpu", member: Any = None) -> None:
+        self.task, self.device, self.kernel, self.stacked = task, device, member, member is not None
         if not self.stacked:
             model = make_readable_model(task)
             choose = import_module(find_family(task).__name__.replace("benchmarks", "reprise.engines")).choose
-            self.kernel = choose(name, (model.double() if double else model).to(on))
+            self.kernel = choose(name, (model.double() if double else model).to(device))
         self.prepare()
 
     def prepare(self) -> None:
         """Make of the task what the engine takes."""
-        self.x, self.y = (words.to(self.on) for words in make_word_tensors(self.task))
+        self.x, self.y = (words.to(self.device) for words in make_word_tensors(self.task))
 
     def make_calls(self, first: int, last: int) -> Iterator[Any]:
         """Yield what the engine's calls on pieces first .. last-1 return: losses, or requests of a stack's member."""
@@ -116,6 +116,11 @@ class Engine(Implementation):
 
     def parameters(self) -> dict[str, np.ndarray]:
         return convert_to_numpy(self.kernel.export())
+
+
+def get_bench_name(bench: ModuleType) -> str:
+    """Return the name of a benchmark, which is that of its module."""
+    return bench.__name__.rpartition(".")[2]
 
 
 def find_family(one: Any) -> ModuleType:
@@ -152,9 +157,9 @@ def read_task(folder: Path) -> Any:
 
 
 def check_implementation(task: Any, implementation: Implementation) -> dict[str, Any]:
-    """Loss and norms of the updates over the first `block` pieces of a task: implementations have to agree in these.
+    """Compute loss and norms of the updates over the first `block` pieces of a task, in which implementations agree.
 
-    Engines of document 004 say their log-perplexity of the first piece besides, before any training.
+    Engines of document 004 compute their log-perplexity of the first piece besides, before any training.
     """
     log_perplexity = getattr(implementation, "log_perplexity", None)
     facts = {"log_perplexity": log_perplexity()} if log_perplexity else {}
@@ -185,7 +190,7 @@ def make_word_tensors(task: Windows) -> tuple[Any, Any]:
 
 
 def convert_to_numpy(state: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Tensors as a task has weights."""
+    """Convert a state_dict to arrays, as a task has weights."""
     return {name: value.detach().cpu().numpy() for name, value in state.items()}
 
 
@@ -200,9 +205,9 @@ def find_corpus(pattern: str, fits: Callable[[Corpus], bool], corpora: Path = CO
 
 
 def make_words(dataset: str, vocabulary: int, words: int, corpora: Path = CORPORA) -> tuple[Split, int | None, str]:
-    """Training text of a corpus with this vocabulary or up to a tenth less, its </s> if it has one, and its source.
+    """Find a corpus with this vocabulary or up to a tenth less: its training text, its </s> if any, and its source.
 
-    Without one, `words` words or more in random sentences: lengths follow a gamma law, word 0 ends each.
+    Without such a corpus, draw `words` words or more in random sentences: lengths follow a gamma law, word 0 ends each.
     """
     match = find_corpus(f"{dataset}-*.npz", lambda c: 0.9 * vocabulary <= len(c.vocabulary) <= vocabulary, corpora)
     if match is not None:
@@ -219,6 +224,6 @@ def make_words(dataset: str, vocabulary: int, words: int, corpora: Path = CORPOR
 
 
 def draw_zipf(vocabulary: int, count: int, random: np.random.Generator) -> np.ndarray:
-    """Words, int32, of a Zipf-Mandelbrot law: the probability of rank r is as 1 / (r + 2.7)**1.05."""
+    """Draw words, int32, by a Zipf-Mandelbrot law: the probability of rank r is as 1 / (r + 2.7)**1.05."""
     weights = (np.arange(1, vocabulary + 1) + 2.7) ** -1.05
     return random.choice(vocabulary, count, p=weights / weights.sum()).astype(np.int32)

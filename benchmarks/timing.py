@@ -19,7 +19,7 @@ _PROC_STAT = Path("/proc/stat")
 
 
 def read_clocks() -> tuple[float, float, float | None]:
-    """Seconds since some moment: of the wall, of this process at work, of all cores at work.
+    """Read seconds since some moment: of the wall, of this process at work, of all cores at work.
 
     None for the last where the system does not tell (no /proc/stat).
     """
@@ -64,7 +64,10 @@ def time_repetition(
 
 
 def summarise(repetitions: Sequence[Repetition]) -> dict[str, Any]:
-    """Median, lowest and highest rate of the quiet ones if there are at least ENOUGH_QUIET, else of all; the counts."""
+    """Return median, lowest and highest rate, and the counts.
+
+    They are of the quiet repetitions where there are at least ENOUGH_QUIET, else of all.
+    """
     quiet = [r.rate for r in repetitions if r.is_quiet]
     counted = quiet if len(quiet) >= ENOUGH_QUIET else [r.rate for r in repetitions]
     rates = {"median": statistics.median(counted), "low": min(counted), "high": max(counted)}
@@ -77,10 +80,10 @@ def interleave(
     seconds: float,
     wall: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[Repetition]]:
-    """Repetitions of all by turns, so that whatever drifts (clock rate, neighbours) hits all alike.
+    """Repeat all by turns, so that whatever drifts (clock rate, neighbours) hits all alike.
 
-    Ends when each has `quiet` quiet ones, or after `seconds` and at least ENOUGH_QUIET rounds. Every round begins with
-    another one: nobody always runs after the same neighbour. A run that returns None is out of it.
+    It ends when each has `quiet` quiet repetitions, or after `seconds` and at least ENOUGH_QUIET rounds. Every round
+    begins with another run: none always follows the same neighbour. A run that returns None is left out from there on.
     """
     repetitions: dict[str, list[Repetition]] = {name: [] for name in runs}
     names = list(runs)

@@ -48,7 +48,7 @@ class Stream:
         self.position, self.loss = 0, 0.0
 
     def advance(self, count: int) -> int:
-        """Trains on the next `count` pieces: their tokens. `loss` has the nats of all so far."""
+        """Train on the next `count` pieces; return their tokens. `loss` has the nats of all so far."""
         tokens = 0
         while count:
             first = self.position
@@ -69,11 +69,11 @@ def prepare_stream(bench: str, name: str, folder: Path, members: int = 0) -> tup
     """Return the implementation after the check and a warm-up, and the line that says what it did."""
     task = tasks.read_task(folder)
     if members:
-        make = partial(gpu.Stacked, replicas=members, on="cpu")
+        make_implementation = partial(gpu.Stacked, replicas=members, device="cpu")
     else:
         module, _, function = BENCHES[bench][name].partition(":")
-        make = getattr(import_module(f"benchmarks.{module}"), function)
-    stream = Stream(task, make(task))
+        make_implementation = getattr(import_module(f"benchmarks.{module}"), function)
+    stream = Stream(task, make_implementation(task))
     block = stream.implementation.block
     facts = tasks.check_implementation(task, stream.implementation)
     stream.position = task.block % len(task)
@@ -141,11 +141,11 @@ class Worker:
             self.process.communicate()
 
     def wait_until_ready(self, limit: float) -> dict[str, Any]:
-        """Its answer after its check; WorkerFailed if that takes more than `limit` seconds."""
+        """Return its answer after its check; WorkerFailed if that takes more than `limit` seconds."""
         return self._read_answer(limit, "checking and compiling")
 
     def run(self, count: int, limit: float) -> Repetition:
-        """Train on the next `count` pieces; WorkerFailed as in `ready`."""
+        """Train on the next `count` pieces; WorkerFailed as in `wait_until_ready`."""
         self.start(count)
         return self.finish(limit)
 
@@ -156,7 +156,7 @@ class Worker:
             self.process.stdin.flush()
 
     def finish(self, limit: float) -> Repetition:
-        """Return what it did since `start`; WorkerFailed as in `ready`."""
+        """Return what it did since `start`; WorkerFailed as in `wait_until_ready`."""
         return Repetition(**self._read_answer(limit, "a repetition"))
 
     def _read_answer(self, limit: float, work: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmarks.gso import NOTHING, Task
+from benchmarks.gso import PADDING_TARGET, Task
 from benchmarks.tasks import Implementation, convert_to_numpy, make_weight_tensors
 
 TABLES = ("B", "D", "U")
@@ -50,11 +50,11 @@ class Eager(Implementation):
     def step(self, batch: int) -> float:
         x, y = self.batches[batch]
         logits = functional.linear(self.compute_states(x), self.p["V"], self.p["c"])
-        loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=NOTHING)
+        loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=PADDING_TARGET)
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
-        return loss.item() * int((y != NOTHING).sum())
+        return loss.item() * int((y != PADDING_TARGET).sum())
 
     def compute_states(self, x: Tensor) -> Tensor:
         """Symbols (T, B) -> h_1 .. h_T (T, B, H)."""

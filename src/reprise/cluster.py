@@ -4,12 +4,12 @@ import math
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from reprise.errors import UserError
+from reprise.processes import read_output
 
 _SECONDS = 30.0
 _TIME = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)")
@@ -100,18 +100,8 @@ def query_partition(name: str | None = None) -> Limits | None:
     command = shutil.which("scontrol")
     if command is None:
         return None
-    try:
-        process = subprocess.run(
-            [command, "--oneliner", "show", "partition"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    for line in process.stdout.splitlines():
+    output = read_output([command, "--oneliner", "show", "partition"], _SECONDS)
+    for line in (output or "").splitlines():
         stated = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if stated.get("PartitionName") == name or (name is None and stated.get("Default") == "YES"):
             memory = stated.get("MaxMemPerNode", "")

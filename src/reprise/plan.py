@@ -72,6 +72,7 @@ class Plan:
         self.corpora = {e.corpus: e for e in self.experiments.values() if e.corpus}
         # Asked late and once: Snakemake knows the cluster's partitions only when it plans the jobs.
         self._partitions, self._gpus = cache(partitions), cache(gpus)
+        self._limits: dict[str, tuple[int, int]] = {}
 
     @classmethod
     def load(
@@ -111,7 +112,7 @@ class Plan:
         # A closed terminal ends a run as SIGTERM does. Under nohup SIGHUP is ignored, and stays so.
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
             signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
-        _LOG.info("reprise: tier %s: %s", self.tier, self.describe_outlook(jobs))
+        _LOG.info("reprise: tier %s: %s", self.tier, self.describe_expected_time(jobs))
 
     def list_raw_files(self, corpus: str) -> list[str]:
         """Return the raw files that a corpus is made of; `corpus` is its name without folder and suffix."""
@@ -166,7 +167,8 @@ class Plan:
         elif rule == "train" and self.is_trained_together(name):
             minutes, mem_mb, gpus = _MINUTES_TO_MOVE, self.project.config.resources.train.mem_mb, 0
         elif rule == "train":
-            minutes, mem_mb, gpus = *self._estimate_limits(name), 0
+            minutes, mem_mb = self._estimate_limits(name)
+            gpus = 0
         else:
             stated = getattr(self.project.config.resources, rule)
             minutes, mem_mb, gpus = stated.runtime, stated.mem_mb, 0
@@ -181,25 +183,21 @@ class Plan:
         experiment, gpus = self.experiments[name], self.count_gpus()
         missing = sum(not Path(path).exists() for path in experiment.list_record_paths())
         minutes, mem_mb = self._estimate_limits(name)
+        if not gpus:
+            minutes *= max(1, missing)
         room = max(self.project.config.resources.train.mem_mb, mem_mb * missing)
-        return minutes if gpus else minutes * max(1, missing), room, count_gpus_needed(experiment, gpus)
+        return minutes, room, count_gpus_needed(experiment, gpus)
 
-    @cached_property
-    def _estimate_limits(self) -> Callable[[str], tuple[int, int]]:
-        """Minutes and memory (MB) of a replica: as estimated, else as config/config.yaml has them."""
-
-        @cache
-        def limits(name: str) -> tuple[int, int]:
+    def _estimate_limits(self, name: str) -> tuple[int, int]:
+        """Estimate minutes and memory (MB) of a replica, once; without an estimate, as config/config.yaml has them."""
+        if name not in self._limits:
             experiment, stated = self.experiments[name], self.project.config.resources.train
             base = self.experiments.get(f"{experiment.paper}/{experiment.base}")
-            return (
-                estimate_time_limit(experiment, stated.runtime, base=base),
-                estimate_memory_limit(experiment, stated.mem_mb, base=base),
-            )
+            minutes = estimate_time_limit(experiment, stated.runtime, base=base)
+            self._limits[name] = minutes, estimate_memory_limit(experiment, stated.mem_mb, base=base)
+        return self._limits[name]
 
-        return limits
-
-    def describe_outlook(self, at_once: int) -> str:
+    def describe_expected_time(self, at_once: int) -> str:
         """Return how long the training will take with so many jobs at once, as far as that is known."""
         try:
             return summarise_estimates(

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 INFINITE = "infinite"
 """How an infinite number is written: the perplexity of a model that gives a text next to no probability."""
 
 Unit = Literal["nats/token", "bits/token", "nats/character", "bits/character"]
+UNITS = get_args(Unit)
 
 
 def perplexity(nats_per_token: float) -> float:
@@ -41,8 +42,8 @@ def convert_entropy(
         ValueError: The unit is unknown, or a count is needed and missing.
     """
     for name in (unit, to):
-        if name not in Unit.__args__:
-            raise ValueError(f"{name} is no unit of entropy; known are {', '.join(Unit.__args__)}")
+        if name not in UNITS:
+            raise ValueError(f"{name} is no unit of entropy; known are {', '.join(UNITS)}")
     (amount, per), (amount_to, per_to) = unit.split("/"), to.split("/")
     if amount != amount_to:
         value = bits(value) if amount_to == "bits" else value * math.log(2)

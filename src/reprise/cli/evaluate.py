@@ -190,7 +190,7 @@ def _describe_run(training: Any, device: str, seconds: float) -> dict[str, Any]:
     import torch
 
     from reprise.training.loop import collect_run_facts
-    from reprise.training.origin import collect_code_facts
+    from reprise.training.provenance import collect_code_facts
 
     facts = collect_run_facts("reference", torch.device(device), seconds, 0) | collect_code_facts(
         getattr(training, "kernel", None)
@@ -302,11 +302,11 @@ def find_corpus(project: Project, experiment: Resolved, stated: Path | None) -> 
     return path
 
 
-def write_own_test_corpus(corpus: Path | None, text: Path, path: Path, say: Any) -> Path:
+def write_own_test_corpus(corpus: Path | None, text: Path, path: Path, log: Any) -> Path:
     """Write to `path` a corpus whose test text is that of a file; `say` takes a line on how it was read."""
     if corpus is None:
         raise UserError(f"--text {text}: this model reads no text; leave --text away")
     own_corpus, line = put_own_test(Corpus.load(corpus), text)
-    say(line)
+    log(line)
     own_corpus.save(path)
     return path

@@ -48,23 +48,23 @@ def run_command(options: argparse.Namespace) -> int:
     return _train(options, experiments, Log(options.output / "logs" / "run" / f"{options.tier}.log"))
 
 
-def _train(options: argparse.Namespace, experiments: Sequence[Resolved], say: Log) -> int:
+def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Log) -> int:
     from reprise.training.loop import is_stacked, torch_settings
     from reprise.training.timebox import Runner, list_damaged, list_missing
 
     end, roots = time.monotonic() + 60 * (options.minutes or math.inf), [Path(), options.output]
     damaged_records = list_damaged(experiments, roots)
     for line in damaged_records:
-        say(f"left out: {line}")
+        log(f"left out: {line}")
     jobs = [_make_job(resolved, replica, options) for resolved, replica in list_missing(experiments, roots)]
-    left_out = _find_jobs_without_corpus(jobs, say)
-    left_out += _find_jobs_without_place([job for job in jobs if job not in left_out], say)
+    left_out = _find_jobs_without_corpus(jobs, log)
+    left_out += _find_jobs_without_place([job for job in jobs if job not in left_out], log)
     # Jobs of one experiment that train in a stack are one group, at the place of the first; every other is its own.
     groups: dict[str, list[Job]] = {}
     for job in (job for job in jobs if job not in left_out):
         groups.setdefault(job.resolved.id if is_stacked(job) else job.title, []).append(job)
-    runner = Runner(groups.values(), end, say, options.at_once)
-    say(f"tier {options.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
+    runner = Runner(groups.values(), end, log, options.at_once)
+    log(f"tier {options.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
     with torch_settings():
         runner.run()
     counts = {
@@ -74,9 +74,9 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], say: Lo
         "left out": len(left_out) + len(damaged_records),
     }
     summary = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all done"
-    say(summary)
+    log(summary)
     if counts["failed"] or counts["left out"]:
-        raise Failed(f"tier {options.tier}: {summary}; {say.path} says why")
+        raise Failed(f"tier {options.tier}: {summary}; {log.path} says why")
     return EXIT_INTERRUPTED if counts["unfinished"] or counts["in training elsewhere"] else 0
 
 
@@ -91,25 +91,25 @@ def _make_job(resolved: Resolved, replica: int, options: argparse.Namespace) -> 
     return Job(resolved, replica, output, corpus, resolved.engine, device, root=options.checkpoints)
 
 
-def _find_jobs_without_corpus(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
+def _find_jobs_without_corpus(jobs: list[Job], log: Callable[[str], None]) -> list[Job]:
     """Jobs whose corpus is not there; says of each corpus how to get it."""
     left_out = [job for job in jobs if job.corpus is not None and not job.corpus.is_file()]
     for path, count in Counter(job.corpus for job in left_out).items():
         resolved = next(job.resolved for job in left_out if job.corpus == path)
         command = f"python -m reprise prepare {resolved.id} --tier {resolved.tier}"
         remedy = f"run `{command}`, or name the folder that has it with --corpora"
-        say(f"{path}: no such corpus, left out: {count} replicas; {remedy}")
+        log(f"{path}: no such corpus, left out: {count} replicas; {remedy}")
     return left_out
 
 
-def _find_jobs_without_place(jobs: list[Job], say: Callable[[str], None]) -> list[Job]:
+def _find_jobs_without_place(jobs: list[Job], log: Callable[[str], None]) -> list[Job]:
     """Jobs whose record could not be written; says why of each experiment, before hours go into it."""
     folders = set()
     for folder, job in {job.output.parent: job for job in jobs}.items():
         try:
             require_place(job.output, str(job.output))
         except UserError as error:
-            say(f"left out: {error}")
+            log(f"left out: {error}")
             folders.add(folder)
     return [job for job in jobs if job.output.parent in folders]
 

@@ -98,7 +98,7 @@ def _list_warnings(
 
 def describe_code(replicas: Iterable[Replica]) -> str:
     """Say how many records were made by other code than today's, and how many do not say by which."""
-    from reprise.training.origin import digest_packages
+    from reprise.training.provenance import digest_packages
 
     records = [replica.made.code for replica in replicas]
     codes = [code for code in records if code is not None]

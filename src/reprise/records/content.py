@@ -59,7 +59,7 @@ def decode_content(content: bytes, name: Path | str, keys: Iterable[str], what: 
     """
     try:
         # The digest refuses what is no number, but `run` lies outside it.
-        record = json.loads(content.decode("utf-8"), object_pairs_hook=_make_object, parse_constant=int)  # a ValueError
+        record = json.loads(content.decode("utf-8"), object_pairs_hook=_make_object, parse_constant=_refuse_constant)
         # Half of a pair of surrogates is a text in JSON, and in no file.
         if _SURROGATE.search(content):
             json.dumps(record, ensure_ascii=False).encode()
@@ -83,6 +83,11 @@ def require_owner(
     # A copy under another replica's name would count as one more replica.
     if replica not in (None, number := record["replica"]):
         raise UserError(f"{name}: key replica: the record is of replica {number}, not of {replica}; {remedy}")
+
+
+def _refuse_constant(name: str) -> None:
+    """Refuse NaN, Infinity and -Infinity, which are no JSON."""
+    raise ValueError(f"{name} is no number")
 
 
 class _DuplicateKey(Exception):

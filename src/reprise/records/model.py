@@ -145,18 +145,19 @@ class Run(TypedDict):
 _COUNTS = ("source_words", "hypothesis_words", "reference_words", "matches_1", "matches_2", "matches_3", "matches_4")
 
 
-_MODELS_OF_SAMPLES = ("(translations)", "(other)")
+_TRANSLATIONS_TAG, _OTHER_TAG = "(translations)", "(other)"
 
 
-def _choose_model(sample: Any) -> str:
+def _choose_sample_tag(sample: Any) -> str:
     """Say which of the two models of a sample is meant."""
-    return _MODELS_OF_SAMPLES[not (isinstance(sample, dict) and sample.get("kind") == "translations")]
+    is_translations = isinstance(sample, dict) and sample.get("kind") == "translations"
+    return _TRANSLATIONS_TAG if is_translations else _OTHER_TAG
 
 
 Sample = Annotated[
-    Annotated[Translations, _require_equal_lengths("texts", *_COUNTS), Tag(_MODELS_OF_SAMPLES[0])]
-    | Annotated[dict[str, Any], Tag(_MODELS_OF_SAMPLES[1])],
-    Discriminator(_choose_model),
+    Annotated[Translations, _require_equal_lengths("texts", *_COUNTS), Tag(_TRANSLATIONS_TAG)]
+    | Annotated[dict[str, Any], Tag(_OTHER_TAG)],
+    Discriminator(_choose_sample_tag),
 ]
 """A text that a model wrote. Numbers are made of translations alone; the others have keys of their own."""
 
@@ -293,7 +294,7 @@ def _describe_mistake(error: ValidationError, record: dict[str, Any]) -> str:
         if isinstance(content, list) and isinstance(part, int):
             key, content = f"{key}[{part}]", content[part]
         # A location also names the model that was chosen among several, which is no key.
-        elif isinstance(content, dict) and part not in _MODELS_OF_SAMPLES:
+        elif isinstance(content, dict) and part not in (_TRANSLATIONS_TAG, _OTHER_TAG):
             key, content = f"{key}.{part}".removeprefix("."), content.get(part)
     if first["type"] == "value_error":
         return f"{key}: {first['ctx']['error']}".removeprefix(": ")

@@ -4,12 +4,12 @@ import fcntl
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 from reprise.catalogue.protocols import PROTOCOLS
+from reprise.processes import read_output
 from reprise.records.resolved import Resolved
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
@@ -69,11 +69,8 @@ def count_visible_gpus() -> int:
     tool = shutil.which("nvidia-smi")
     if shown or tool is None:
         return len(shown)
-    try:
-        answer = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return 0
-    return sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
+    output = read_output([tool, "-L"], seconds=20)
+    return sum(line.startswith("GPU ") for line in (output or "").splitlines())
 
 
 def list_gpus(gpus: int) -> list[str]:

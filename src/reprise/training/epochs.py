@@ -16,7 +16,7 @@ from reprise.units import perplexity
 
 FINISHED = "finished"
 """The value of `part` when there is nothing left to read."""
-_COST_OF_TRAINING = 3
+_TRAINING_COST = 3
 """Training on a token takes about so many times as long as reading it."""
 
 
@@ -83,7 +83,7 @@ class Epochs(Learner):
     def done(self) -> float:
         if self.part not in self.PARTS:
             return self.epoch
-        costs = {part: self.counts[part] * (_COST_OF_TRAINING if part == "train" else 1) for part in self.PARTS}
+        costs = {part: self.counts[part] * (_TRAINING_COST if part == "train" else 1) for part in self.PARTS}
         before = sum(costs[part] for part in self.PARTS[: self.PARTS.index(self.part)])
         return self.epoch + (before + costs[self.part] * self.next / max(1, self.length())) / sum(costs.values())
 
@@ -133,13 +133,13 @@ class Epochs(Learner):
         """Begin what is read after the last epoch."""
         self.begin_part((*self.LAST_PARTS, FINISHED)[0])
 
-    def measure(self, tell: Callable[[str], None]) -> Outcome:
+    def measure(self, report_progress: Callable[[str], None]) -> Outcome:
         """Read every part once that is not trained on; return their metrics."""
         self.sums = dict.fromkeys(self.TRAINED_PARTS, 0.0)
-        self.read_parts(tell)
+        self.read_parts(report_progress)
         self.end_epoch()
         for part in self.LAST_PARTS:
-            self._read_part(part, tell)
+            self._read_part(part, report_progress)
         self.begin_part(FINISHED)
         outcome = self.outcome()
         outcome.metrics = [
@@ -147,17 +147,17 @@ class Epochs(Learner):
         ]
         return outcome
 
-    def read_parts(self, tell: Callable[[str], None]) -> None:
+    def read_parts(self, report_progress: Callable[[str], None]) -> None:
         """Read PARTS that are not trained on, one after the other, and take their sums of nats."""
         for part in self.PARTS:
-            self._read_part(part, tell)
+            self._read_part(part, report_progress)
 
-    def _read_part(self, part: str, tell: Callable[[str], None]) -> None:
+    def _read_part(self, part: str, report_progress: Callable[[str], None]) -> None:
         if part in self.TRAINED_PARTS:
             return
         self.begin_part(part)
         while self.next < self.length():
-            tell(f"{part} text: {self.next / self.length():.0%}")
+            report_progress(f"{part} text: {self.next / self.length():.0%}")
             nats = complete(self.take())
             self.sums[part] = self.get_part_nats() + nats
 

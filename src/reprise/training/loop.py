@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,9 @@ from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile, DamagedCheckpoint
 from reprise.training.devices import has_network, read_processor_name
 from reprise.training.locks import LockHeld, lock_replica
-from reprise.training.origin import collect_code_facts
 from reprise.training.progress import TrainingProgress
 from reprise.training.protocol import Diverged, Training, build_training, report_model
+from reprise.training.provenance import collect_code_facts
 from reprise.training.weights import describe_weights, save_weights
 
 _LOG = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ class Job:
     wait: bool = False
     root: Path = Path()
     watch: Callable[[], str] | None = None  # returns why to stop now, or ""
-    stopped: Callable[[], str] | None = None  # the reader of a `catch_stop_signals` around several jobs
+    read_signal: Callable[[], str] | None = None  # the reader of a `catch_stop_signals` around several jobs
 
     @property
     def title(self) -> str:
@@ -130,7 +131,8 @@ def _name_largest_settings(resolved: Resolved) -> str:
     sections = [resolved.config.get(section, {}).get("options", {}) for section in ("model", "data", "training")]
     options = {name: value for section in sections for name, value in section.items() if not name.endswith(_TIMES)}
     sizes = {name: value for name, value in options.items() if type(value) is int}
-    return " or ".join(f"{name} ({sizes[name]})" for name in sorted(sizes, key=sizes.get)[:-3:-1]) or "it"
+    largest = nlargest(2, sizes, key=sizes.get)
+    return " or ".join(f"{name} ({sizes[name]})" for name in largest) or "it"
 
 
 def _run_check(job: Job) -> dict[str, Any]:
@@ -220,8 +222,8 @@ class _Trainer:
     def run(self) -> list[dict[str, Any]]:
         """Return the records, in the order of the members; `Interrupted` where a signal or the watch stopped it."""
         reset_peak_memory()
-        signals = nullcontext(self.job.stopped) if self.job.stopped else catch_stop_signals()
-        with self.progress.bar or nullcontext(), signals as stopped:
+        signals = nullcontext(self.job.read_signal) if self.job.read_signal else catch_stop_signals()
+        with self.progress.bar or nullcontext(), signals as read_signal:
             self._resume()
             self.began = time.perf_counter()
             self.save_at = self.began + self.pause
@@ -231,7 +233,7 @@ class _Trainer:
                 note = self._advance() or note
                 training = (self.active or self.members)[0].training
                 self.progress.update(training.done, note)
-                reason = stopped() or (self.job.watch() if self.job.watch else "")
+                reason = read_signal() or (self.job.watch() if self.job.watch else "")
                 if self.active and (reason or time.perf_counter() >= self.save_at):
                     self.save()
                 if self.active and reason:

@@ -281,11 +281,11 @@ class Learner(Training):
     def get_reported_parameters(self) -> dict[str, Tensor]:
         return self.copy_parameters()
 
-    def measure(self, tell: Callable[[str], None]) -> Outcome:
+    def measure(self, report_progress: Callable[[str], None]) -> Outcome:
         """Measure, with the loaded parameters, what a record reports of texts that are only read.
 
         Args:
-            tell: Takes a word about what is being read.
+            report_progress: Takes a line that says what is being read.
 
         Raises:
             UserError: The protocol reports nothing of that kind.

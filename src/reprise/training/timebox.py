@@ -88,39 +88,39 @@ class Runner:
 
     def run(self) -> None:
         """Raise `Interrupted` where a signal stopped a training, which is saved."""
-        with catch_stop_signals() as stopped:
+        with catch_stop_signals() as read_signal:
             if self.parallel == 1:
                 for group in self.groups:
-                    self._run_group(group, stopped)
+                    self._run_group(group, read_signal)
                 return
             with ThreadPoolExecutor(self.parallel) as pool:
-                for done in [pool.submit(self._run_group, group, stopped) for group in self.groups]:
+                for done in [pool.submit(self._run_group, group, read_signal) for group in self.groups]:
                     done.result()
 
-    def _run_group(self, group: Sequence[Job], stopped: Callable[[], str]) -> None:
-        if stopped():
-            raise Interrupted(f"stopped by {stopped()}; the same command goes on from there")
+    def _run_group(self, group: Sequence[Job], read_signal: Callable[[], str]) -> None:
+        if signal := read_signal():
+            raise Interrupted(f"stopped by {signal}; the same command goes on from there")
         jobs = [job for job in group if not job.output.exists()]
         if self.is_over():
             self.unfinished += jobs
         elif jobs:
             try:
-                self._train(jobs, stopped)
+                self._train(jobs, read_signal)
             except BaseException:
                 self.end = -math.inf  # for those that train beside it and after it
                 raise
 
-    def _train(self, jobs: list[Job], stopped: Callable[[], str]) -> None:
+    def _train(self, jobs: list[Job], read_signal: Callable[[], str]) -> None:
         title = jobs[0].title + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
         self.log(f"{title}: begins")
         records, jobs_without_record = [], self.held
         try:
-            settings = {"watch": lambda: "the end of its time" if self.is_over() else "", "stopped": stopped}
+            settings = {"watch": lambda: "the end of its time" if self.is_over() else "", "read_signal": read_signal}
             records = run_jobs([replace(job, **settings) for job in jobs])
         except LockHeld as error:
             self.log(str(error))
         except Interrupted as error:
-            if stopped():
+            if read_signal():
                 raise
             self.log(str(error))
             jobs_without_record = self.unfinished

@@ -150,7 +150,7 @@ def test_gpus_told_by_nvidias_command_but_in_a_job_of_slurm_only_its_own(machine
     """A node may show GPUs that were given to other jobs."""
     monkeypatch.setattr("reprise.training.devices.shutil.which", lambda name: "nvidia-smi")
     shown = subprocess.CompletedProcess([], 0, "GPU 0: A\nGPU 1: B\n", "")
-    monkeypatch.setattr("reprise.training.devices.subprocess.run", lambda *_, **__: shown)
+    monkeypatch.setattr("reprise.processes.subprocess.run", lambda *_, **__: shown)
     assert count_visible_gpus() == 2
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     assert count_visible_gpus() == 0

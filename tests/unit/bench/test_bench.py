@@ -21,7 +21,7 @@ from config_helpers import ROOT
 from benchmarks import BENCHES, harness, jobs, rntn, tasks, timing, worker
 from benchmarks.__main__ import main, select_workloads
 from benchmarks.goals import Goal, list_general_goals
-from benchmarks.harness import compare_implementations, find_disagreement, run_bench
+from benchmarks.harness import Budget, compare_implementations, find_disagreement, run_bench
 from benchmarks.limits import LEVELS, compute_lower_limit, find_level, measure_bandwidths, measure_peak
 from benchmarks.processor import name_processor, read_cpuinfo
 from benchmarks.rntn import BLOCK, Workload
@@ -249,7 +249,7 @@ class FakeWorker:
 def test_what_fails_is_closed_before_the_others_go_on(monkeypatch):
     monkeypatch.setattr(harness, "Worker", FakeWorker)
     FakeWorker.log.clear()
-    rows = compare_implementations("toy", Path(), EXPECTED, ["late", "frail", "sound"], 4.2, lambda line: None)
+    rows = compare_implementations("toy", Path(), EXPECTED, ["late", "frail", "sound"], Budget(4.2), lambda line: None)
     *failed, sound = [(row["note"], row["low"], row["high"], row["reps"]) for row in rows]
     assert failed == [("late", None, None, 0), ("diverged", None, None, 0)]
     assert sound == (None, pytest.approx(20_000), pytest.approx(20_000), 7)
@@ -270,10 +270,12 @@ def test_on_a_gpu_the_budget_is_for_checks_too(monkeypatch):
 
     monkeypatch.setattr(harness, "Worker", Slow)
     monkeypatch.setattr(harness.time, "monotonic", lambda: clock[0])
-    compare_implementations("toy", Path(), EXPECTED, ["sound", "other"], 4.0, lambda line: None, whole=True)
+    compare_implementations(
+        "toy", Path(), EXPECTED, ["sound", "other"], Budget(4.0, includes_checks=True), lambda line: None
+    )
     assert limits == [3.0, 0.0]
     limits.clear()
-    compare_implementations("toy", Path(), EXPECTED, ["sound", "other"], 4.0, lambda line: None)
+    compare_implementations("toy", Path(), EXPECTED, ["sound", "other"], Budget(4.0), lambda line: None)
     assert limits == [harness.PREPARATION_LIMIT] * 2
 
 

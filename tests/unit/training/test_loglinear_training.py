@@ -10,7 +10,7 @@ from protocol_helpers import finish, values
 from reprise.data.corpus import Corpus
 from reprise.evaluation.agreement import Pairs, list_distances, name_group
 from reprise.evaluation.sampling import continue_window
-from reprise.training.protocols.loglinear_text import READING, SlidingWindows, Streams, WindowsInOrder
+from reprise.training.protocols.loglinear_text import READ_BATCH_SIZE, SlidingWindows, Streams, WindowsInOrder
 
 OPTIONS = {"batch_size": 32, "hidden_size": 16, "embedding_size": 16, "learning_rate": 0.003, "patience": 3}
 OPTIONS |= {"input": "features", "output": "log-linear", "word_identity": True, "sample_words": 12, "top_types": 15}
@@ -129,7 +129,7 @@ def test_no_reading_of_streams_is_larger_than_one_of_windows(streams):
     text = Streams({"train": np.arange(1000)}, 8, streams, seed=0)
     sizes = [text.get_batch("train", i, None)[1].numel() for i in range(text.count_batches("train", None))]
     assert sum(sizes) == text.counts["train"]
-    assert max(sizes) == max(READING // streams, 1) * streams <= max(READING, streams)
+    assert max(sizes) == max(READ_BATCH_SIZE // streams, 1) * streams <= max(READ_BATCH_SIZE, streams)
 
 
 def test_pairs_are_judged_by_the_probabilities_of_both_forms(made, loaded):

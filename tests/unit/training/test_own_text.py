@@ -75,7 +75,7 @@ def test_a_text_is_brought_into_the_form_of_the_corpus(small, tmp_path):
 
 
 def test_a_book_model_is_measured_on_the_characters_of_a_text(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("reprise.training.protocols.books._READ_TOGETHER", 3)
+    monkeypatch.setattr("reprise.training.protocols.books._READ_LENGTH", 3)
     resolved = small.resolved("character-windows")
     corpus = Corpus.load(resolved.corpus)
     tokens = corpus.splits["train"].tokens[:11].tolist()

@@ -24,7 +24,7 @@ from reprise.training.protocol import Steps, Work
 from reprise.training.protocols.books_texts import BookTexts
 
 _OFFSETS, _STARTS = 1, 2  # streams of random numbers
-_READ_TOGETHER = 1000
+_READ_LENGTH = 1000
 """Characters of one stream that are read at once."""
 
 
@@ -90,23 +90,25 @@ class CharacterWindows(Steps):
         loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten())
         return loss, (loss.item(), tuple((h.detach(), c.detach()) for h, c in after))
 
-    def measure(self, tell: Callable[[str], None] = lambda _: None) -> Outcome:
+    def measure(self, report_progress: Callable[[str], None] = lambda _: None) -> Outcome:
         """Measure the texts that are written after the last step; of a text of the user's own its entropy."""
         if self.own_text is not None:
-            return self._measure_own_text(torch.from_numpy(self.own_text.tokens.astype(np.int64))[:, None], tell)
-        tell("texts")
+            return self._measure_own_text(
+                torch.from_numpy(self.own_text.tokens.astype(np.int64))[:, None], report_progress
+            )
+        report_progress("texts")
         x, _ = self.cut_windows(self.draw_places(self.total)[0])
         metrics, samples = self.texts.measure_final_texts(self.get_readable_model(), self.total - 1, x)
         return Outcome(metrics=metrics, samples=samples)
 
     @torch.no_grad()
-    def _measure_own_text(self, text: Tensor, tell: Callable[[str], None]) -> Outcome:
+    def _measure_own_text(self, text: Tensor, report_progress: Callable[[str], None]) -> Outcome:
         """Cross-entropy of a text (n, 1), each character after all before it."""
         model, nats, n = self.get_readable_model(), 0.0, len(text) - 1
         state = model.initial_state(1)
-        for first in range(0, n, _READ_TOGETHER):
-            tell(f"test text: {first / n:.0%}")
-            last = min(first + _READ_TOGETHER, n)
+        for first in range(0, n, _READ_LENGTH):
+            report_progress(f"test text: {first / n:.0%}")
+            last = min(first + _READ_LENGTH, n)
             logits, state = model(text[first:last], state)
             nats += functional.cross_entropy(logits[:, 0], text[first + 1 : last + 1, 0], reduction="sum").item()
         return Outcome(metrics=[make_metric("test", "cross_entropy", nats / n, "nats/character", n)])

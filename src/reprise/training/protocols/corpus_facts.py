@@ -46,7 +46,7 @@ def list_corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
         if len(keys) == 2 and keys[1] in corpus.splits:
             name, split = keys
         else:
-            name, split = ".".join(keys[keys[0] == "corpus" :]), ALL
+            name, split = ".".join(keys[1:] if keys[0] == "corpus" else keys), ALL
         metrics.append(make_metric(split, name, value, "1", 1))
     return metrics
 

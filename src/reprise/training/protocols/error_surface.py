@@ -27,8 +27,9 @@ class ErrorSurface(Pieces):
         if self.results:
             self.results.append({name: self._descend(clipped=name == "clipped") for name in PATHS})
             return "gradient descent"
-        points = self.options["points"]
-        w, b = (np.linspace(*(self.options[f"{axis}_{end}"] for end in ("low", "high")), points) for axis in "wb")
+        options = self.options
+        w = np.linspace(options["w_low"], options["w_high"], options["points"])
+        b = np.linspace(options["b_low"], options["b_high"], options["points"])
         error, _, _ = self.unit_model.error_and_gradient(w[:, None], b[None])
         # Nine digits are more than a shade shows, and keep the record small.
         self.results.append({"w": w.tolist(), "b": b.round(9).tolist(), "error": error.round(9).tolist()})

@@ -75,7 +75,7 @@ class BatchedSGD(HalvingSchedule):
         )
 
     @torch.no_grad()
-    def read_parts(self, tell: Callable[[str], None]) -> None:
+    def read_parts(self, report_progress: Callable[[str], None]) -> None:
         """Read both texts side by side, as two streams of a batch, which is quicker; the longer one ends alone."""
         model, steps = self.kernel.model, self.options["steps"] * self.options["batch_size"] // 2
         device = next(model.parameters()).device
@@ -89,7 +89,7 @@ class BatchedSGD(HalvingSchedule):
                 state = tuple(part[torch.tensor(lasts, device=device)] for part in state)
                 texts = {part: text for part, text in texts.items() if len(text[0]) > end}
                 continue
-            tell(f"{' and '.join(texts)} text: {first / max(len(x) for x, _ in texts.values()):.0%}")
+            report_progress(f"{' and '.join(texts)} text: {first / max(len(x) for x, _ in texts.values()):.0%}")
             piece = slice(first, min(first + max(1, steps), end))
             pieces = zip(*((x[piece], y[piece]) for x, y in texts.values()), strict=True)
             x, y = (torch.cat(streams, 1).to(device, torch.int64) for streams in pieces)

@@ -18,8 +18,8 @@ from reprise.training.epochs import FINISHED, BatchEpochs
 from reprise.training.protocol import Diverged, Work
 
 _ORDER = 3  # stream of the order of the training lines
-_SHOWN = 3
-_EVALUATED_TOGETHER = 64
+_SAMPLE_COUNT = 3
+_READ_BATCH_SIZE = 64
 
 
 class LineEpochs(BatchEpochs):
@@ -92,7 +92,7 @@ class LineEpochs(BatchEpochs):
     def make_batches(self, part: str) -> list[PackedBatch]:
         lines = self.parts[part]
         if part != "train":
-            return pack_lines(self.lines, sort_by_length(self.lines, lines), _EVALUATED_TOGETHER)
+            return pack_lines(self.lines, sort_by_length(self.lines, lines), _READ_BATCH_SIZE)
         numbers = counters.uniform32(counters.key(self.seed, _ORDER, self.epoch), 0, len(lines))
         return pack_lines(self.lines, lines[np.argsort(numbers, kind="stable")], self.options["batch_size"])
 
@@ -144,5 +144,5 @@ class LineEpochs(BatchEpochs):
         if self.diverged:
             outcome.metrics.append(make_metric("train", "diverged_epoch", self.diverged["epoch"], "epoch", 1))
         outcome.curves += tested.make_position_curves("test")
-        outcome.samples = tested.make_samples("test", self.parts["test"], _SHOWN)
+        outcome.samples = tested.make_samples("test", self.parts["test"], _SAMPLE_COUNT)
         return outcome

@@ -36,7 +36,7 @@ _LAWS: dict[str, Callable[..., Any]] = {
     "xavier": nn.init.xavier_uniform_,
 }
 _NUMBERS = {"constant": 1, "uniform": 1, "normal": 1}
-_READ_TOGETHER = 35
+_READ_WINDOWS = 35
 """Windows of one stream that are read at once where nothing is learnt: as many tokens as so many windows have."""
 
 
@@ -106,7 +106,7 @@ class LanguageModel(RateSchedule):
 
     def take(self) -> Work:
         training, (x, y) = self.part == "train", self.data[self.part]
-        size = self.interval if training else self.options["bptt"] * _READ_TOGETHER
+        size = self.interval if training else self.options["bptt"] * _READ_WINDOWS
         first, self.next = self.next, min(self.next + size, self.length())
         with self._use_own_random_numbers():
             nats = self._train(x, y, first) if training else self._read(x, y, first)

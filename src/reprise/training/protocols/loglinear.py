@@ -19,11 +19,11 @@ from reprise.models.loglinear import initialise
 from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import Epochs
 from reprise.training.protocol import Work
-from reprise.training.protocols.loglinear_text import READING, SCHEMES
+from reprise.training.protocols.loglinear_text import READ_BATCH_SIZE, SCHEMES
 
-BOTH, TESTS = "tests", ("test1", "test2")
+BOTH_TESTS, TESTS = "tests", ("test1", "test2")
 """The split of what is measured on both tests together, every token counting the same."""
-AGAIN = "training text"
+TRAINING_TEXT = "training text"
 """The part in which the last weights read the training text."""
 SAMPLES = 3
 _SAMPLE = 2  # stream of random numbers
@@ -44,8 +44,8 @@ class Windows(Epochs):
     the last window of the training text. UserError without a corpus, or with one that does not fit.
     """
 
-    PARTS, LAST_PARTS = ("train", "valid", *TESTS), (AGAIN, "agreement", "sample")
-    TRAINED_PARTS = ("train", AGAIN)
+    PARTS, LAST_PARTS = ("train", "valid", *TESTS), (TRAINING_TEXT, "agreement", "sample")
+    TRAINED_PARTS = ("train", TRAINING_TEXT)
     HISTORY_METRICS = (*Epochs.HISTORY_METRICS, "cross_entropy_best")
     NEXT_UNIT = "step"
     KEPT = (*Epochs.KEPT, "margins", "samples")
@@ -59,7 +59,7 @@ class Windows(Epochs):
         sizes = self.options["window"], self.options["batch_size"]
         self.text = SCHEMES[self.options["scheme"]](tokens, *sizes, self.seed)
         counts = self.text.counts
-        self.counts = counts | {BOTH: sum(counts[split] for split in TESTS)}
+        self.counts = counts | {BOTH_TESTS: sum(counts[split] for split in TESTS)}
         self.lexicon = Lexicon.from_corpus(loaded)
         self.source = loaded.facts.get("source_nats", {})
         self.pairs = None if self.text.is_carried else Pairs.from_corpus(loaded, self.options["window"])
@@ -73,17 +73,19 @@ class Windows(Epochs):
 
     def length(self) -> int:
         """Count the batches of the part."""
-        if self.part in (*self.PARTS, AGAIN):
+        if self.part in (*self.PARTS, TRAINING_TEXT):
             return self.text.count_batches(self._get_split(), self.epoch if self.part == "train" else None)
-        return -(-len(self.pairs or ()) // READING) if self.part == "agreement" else 1
+        return -(-len(self.pairs or ()) // READ_BATCH_SIZE) if self.part == "agreement" else 1
 
     def _get_split(self) -> str:
-        return "train" if self.part == AGAIN else self.part
+        return "train" if self.part == TRAINING_TEXT else self.part
 
     def take(self) -> Work:
         number, self.next = self.next, self.next + 1
         if self.part == "agreement":
-            self.margins += yield from self._measure_margins(slice(READING * number, READING * self.next))
+            self.margins += yield from self._measure_margins(
+                slice(READ_BATCH_SIZE * number, READ_BATCH_SIZE * self.next)
+            )
             return 0.0
         if self.part == "sample":
             self.samples = self._draw_words()
@@ -167,14 +169,14 @@ class Windows(Epochs):
         if self.history:
             for name, epoch in (("cross_entropy", -1), ("cross_entropy_best", self.best_epoch - 1)):
                 losses = self.history[epoch]
-                both = sum(losses[s] * self.counts[s] for s in TESTS) / self.counts[BOTH]
+                both = sum(losses[s] * self.counts[s] for s in TESTS) / self.counts[BOTH_TESTS]
                 outcome.metrics += [
-                    self._make_entropy_metric(s, name, value) for s, value in (losses | {BOTH: both}).items()
+                    self._make_entropy_metric(s, name, value) for s, value in (losses | {BOTH_TESTS: both}).items()
                 ]
             self.add_epoch_counts(outcome)
         if not self.finished:
             return outcome
-        evaluated = self.sums[AGAIN] / self.counts["train"]
+        evaluated = self.sums[TRAINING_TEXT] / self.counts["train"]
         outcome.metrics.append(self._make_entropy_metric("train", "cross_entropy_evaluated", evaluated))
         # Where the text was generated, what the best possible model would lose on it.
         outcome.metrics += [

@@ -15,7 +15,7 @@ from reprise import counters
 from reprise.errors import UserError
 from reprise.training.epochs import lay_out_streams
 
-READING = 128
+READ_BATCH_SIZE = 128
 """Targets of a batch that is only read, at most (of streams side by side at least one of each)."""
 
 _ORDER = 1  # stream of random numbers: the order of an epoch's windows
@@ -38,12 +38,12 @@ class SlidingWindows:
 
     def count_batches(self, split: str, epoch: int | None) -> int:
         """Count the batches of a training epoch, or of a reading (no epoch)."""
-        return -(-self.counts[split] // (READING if epoch is None else self.batch))
+        return -(-self.counts[split] // (READ_BATCH_SIZE if epoch is None else self.batch))
 
     def get_batch(self, split: str, number: int, epoch: int | None) -> tuple[Tensor, Tensor]:
         """Return words (W, B) and the targets (B,)."""
         if epoch is None:
-            starts = torch.arange(READING * number, min(READING * (number + 1), self.counts[split]))
+            starts = torch.arange(READ_BATCH_SIZE * number, min(READ_BATCH_SIZE * (number + 1), self.counts[split]))
         else:
             starts = self.order(epoch)[self.batch * number : self.batch * (number + 1)]
         windows = self.tokens[split][starts + torch.arange(self.window + 1)[:, None]]
@@ -94,7 +94,7 @@ class Streams:
 
     def get_steps(self, split: str, epoch: int | None) -> int:
         """Return T, the words of each stream in a batch."""
-        return max(1, READING // self.columns[split][0].shape[1]) if epoch is None else self.window
+        return max(1, READ_BATCH_SIZE // self.columns[split][0].shape[1]) if epoch is None else self.window
 
 
 SCHEMES = {"sliding": SlidingWindows, "sliding-in-order": WindowsInOrder, "streams": Streams}

@@ -112,9 +112,9 @@ class Recall(_NamedTexts, Steps):
         with_filler = torch.randint(2, (), generator=self.data)
         return int(with_filler * torch.randint(1, self.filler + 1, (), generator=self.data))
 
-    def measure(self, tell: Callable[[str], None]) -> Outcome:
+    def measure(self, report_progress: Callable[[str], None]) -> Outcome:
         """Measure how often the name is recalled, and the norms at the end."""
-        tell("names")
+        report_progress("names")
         self.jacobians = {"end": self.probe(self.get_readable_model())}
         self.recalled = self._test_recall()
         return self.outcome()

@@ -60,10 +60,10 @@ class SubsequenceSGD(HalvingSchedule):
         )
         return (yield self.kernel.train(data.slice(first, self.next), settings))
 
-    def measure(self, tell: Callable[[str], None]) -> Outcome:
+    def measure(self, report_progress: Callable[[str], None]) -> Outcome:
         """Read the texts piece by piece, so that somebody can be told how far. See `Learner.measure`."""
         self.read_whole = False
-        return super().measure(tell)
+        return super().measure(report_progress)
 
     def read_words(self, split: str, receive_losses: LossReceiver) -> None:
         """See `Learner`; of the engine `reference`."""

@@ -18,8 +18,10 @@ from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.epochs import BatchEpochs
 from reprise.training.protocol import Work
 
-_POOL = 50  # batches whose sentences are sorted by length together: little padding, and batches that still differ
-_READING = 64
+_POOL_BATCHES = (
+    50  # batches whose sentences are sorted by length together: little padding, and batches that still differ
+)
+_READ_BATCH_SIZE = 64
 """Sentences that are evaluated at once."""
 
 
@@ -116,9 +118,9 @@ class SentenceSGD(BatchEpochs):
         lengths = np.diff(self.splits[part].offsets)
         if part == "train":
             return shuffle_batches(
-                self.options["batch_size"], _POOL, self.make_generator(f"order {self.epoch}"), lengths
+                self.options["batch_size"], _POOL_BATCHES, self.make_generator(f"order {self.epoch}"), lengths
             )
-        return cut_batches(sort_by_length(np.arange(len(lengths)), lengths), _READING)
+        return cut_batches(sort_by_length(np.arange(len(lengths)), lengths), _READ_BATCH_SIZE)
 
     def begin_part(self, part: str) -> None:
         super().begin_part(part)

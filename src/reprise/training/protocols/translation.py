@@ -25,11 +25,11 @@ from reprise.training.protocol import Work
 from reprise.training.protocols.tagging import cut_batches, make_batch, shuffle_batches, sort_by_length
 from reprise.units import perplexity
 
-_SORTED_TOGETHER = 20
+_POOL_BATCHES = 20
 """Batches whose pairs are sorted by length before they are cut, so that little of a batch is padding."""
-_READ_TOGETHER = 100
+_READ_BATCH_SIZE = 100
 """Pairs that are read at once where nothing is trained."""
-_SHOWN = 5
+_EXAMPLE_COUNT = 5
 """Test pairs that are shown with their translations, at equal distances in the text."""
 
 
@@ -135,8 +135,8 @@ class Translation(BatchEpochs):
         lengths = self.pairs[part].lengths
         if part == "train":
             generator = self.make_generator(f"order {self.epoch}")
-            return shuffle_batches(self.options["batch_size"], _SORTED_TOGETHER, generator, *lengths)
-        return cut_batches(sort_by_length(np.arange(len(self.pairs[part])), *lengths), _READ_TOGETHER)
+            return shuffle_batches(self.options["batch_size"], _POOL_BATCHES, generator, *lengths)
+        return cut_batches(sort_by_length(np.arange(len(self.pairs[part])), *lengths), _READ_BATCH_SIZE)
 
     def describe_progress(self) -> str:
         if self.epoch:
@@ -158,7 +158,7 @@ class Translation(BatchEpochs):
         counts = count_bleu(texts, [target for _, target in lines], self.corpus.facts["lowercase"])
         source_words = self.pairs["test"].lengths[1].tolist()
         every = {"kind": "translations", "split": "test", "decoder": "greedy", "texts": texts, **counts}
-        chosen = range(0, len(lines), max(1, len(lines) // _SHOWN))[:_SHOWN]
+        chosen = range(0, len(lines), max(1, len(lines) // _EXAMPLE_COUNT))[:_EXAMPLE_COUNT]
         shown = [
             {"kind": "example", "line": n + 1, "source": lines[n][0], "reference": lines[n][1], "text": texts[n]}
             for n in chosen

@@ -10,7 +10,7 @@ from reprise.models.window import initialise
 from reprise.training.epochs import HalvingSchedule
 from reprise.training.protocol import Work
 
-_READING = 500
+_READ_BATCH_SIZE = 500
 """Windows that are evaluated at once."""
 
 
@@ -45,7 +45,7 @@ class WindowSGD(HalvingSchedule):
 
     def take(self) -> Work:
         training, (x, y) = self.part == "train", self.data[self.part]
-        size = self.options["batch_size"] if training else _READING
+        size = self.options["batch_size"] if training else _READ_BATCH_SIZE
         piece = slice(self.next, min(self.next + size, self.length()))
         self.next = piece.stop
         if not training:

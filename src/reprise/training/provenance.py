@@ -2,13 +2,13 @@
 
 import hashlib
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import reprise
+from reprise.processes import read_output
 
 _SOURCE = Path(reprise.__file__).parent
 _SUFFIXES = (".py", ".cpp", ".h")
@@ -62,16 +62,4 @@ def read_git_state() -> dict[str, Any]:
 
 def _run_git(*arguments: str) -> str | None:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # `status` writes nothing
-    try:
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=_SOURCE,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
+    return read_output(["git", *arguments], _SECONDS, cwd=_SOURCE, env=environment)

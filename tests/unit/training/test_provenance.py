@@ -6,7 +6,7 @@ import pytest
 
 from reprise.engines.rntn.reference import ReferenceEngine
 from reprise.models.rntn import RNTN
-from reprise.training import origin
+from reprise.training import provenance
 
 
 @pytest.fixture
@@ -15,17 +15,17 @@ def source(tmp_path, monkeypatch):
     for name in ("models/a.py", "engines/choice.py", "engines/rntn/b.cpp", "engines/gso/c.py", "cli/d.py", "units.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1\n", encoding="utf-8")
-    monkeypatch.setattr(origin, "_SOURCE", tmp_path)
-    origin.digest_packages.cache_clear()
-    origin.read_git_state.cache_clear()
+    monkeypatch.setattr(provenance, "_SOURCE", tmp_path)
+    provenance.digest_packages.cache_clear()
+    provenance.read_git_state.cache_clear()
     yield tmp_path
-    origin.digest_packages.cache_clear()
-    origin.read_git_state.cache_clear()
+    provenance.digest_packages.cache_clear()
+    provenance.read_git_state.cache_clear()
 
 
 def digest():
-    origin.digest_packages.cache_clear()
-    return origin.digest_packages(("engines/rntn", "models"))
+    provenance.digest_packages.cache_clear()
+    return provenance.digest_packages(("engines/rntn", "models"))
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_the_digest_changes_with_the_files_that_train_and_with_no_others(source,
 
 
 def test_the_engines_package_counts():
-    facts = origin.collect_code_facts(ReferenceEngine(RNTN(4, 2)))
+    facts = provenance.collect_code_facts(ReferenceEngine(RNTN(4, 2)))
     assert {"engines/rntn", "models", "training"} <= {*facts["code"]["packages"]}
-    assert "engines/rntn" not in origin.collect_code_facts()["code"]["packages"]
+    assert "engines/rntn" not in provenance.collect_code_facts()["code"]["packages"]
 
 
 def test_commit_and_changes_are_those_of_the_repository(source):
@@ -60,8 +60,8 @@ def test_commit_and_changes_are_those_of_the_repository(source):
         return done.stdout.strip()
 
     def state():
-        origin.read_git_state.cache_clear()
-        return origin.read_git_state()
+        provenance.read_git_state.cache_clear()
+        return provenance.read_git_state()
 
     assert state() == {"commit": None, "dirty": None}
     git("init", "--quiet")
