@@ -21,8 +21,10 @@ class Library(Implementation):
         self.lstm = nn.LSTM(task.workload.embedding, task.workload.hidden)
         self.p = {name: w[name].clone().requires_grad_() for name in ("E", "W_o", "b_o")}
         names = {"W": "weight_ih_l0", "U": "weight_hh_l0", "b": "bias_ih_l0"}
-        found = {name: torch.cat([w[f"{part}_h{gate}"].squeeze(0) for gate in "ifco"]) for part, name in names.items()}
-        self.lstm.load_state_dict(found | {"bias_hh_l0": torch.zeros_like(found["bias_ih_l0"])})
+        stacked = {
+            name: torch.cat([w[f"{part}_h{gate}"].squeeze(0) for gate in "ifco"]) for part, name in names.items()
+        }
+        self.lstm.load_state_dict(stacked | {"bias_hh_l0": torch.zeros_like(stacked["bias_ih_l0"])})
         # the models have one bias vector a gate
         self.lstm.bias_hh_l0.requires_grad_(False)
         self.trained = [*self.p.values(), *(p for p in self.lstm.parameters() if p.requires_grad)]
@@ -30,11 +32,11 @@ class Library(Implementation):
         self.state: tuple[Tensor, Tensor] = (torch.zeros(shape), torch.zeros(shape))
 
     def step(self, window: int) -> float:
-        of_embeddings, of_softmax_input = self.task.draw_masks(window, self.x.device)
+        embedding_mask, output_mask = self.task.draw_masks(window, self.x.device)
         x, y = self.x[window], self.y[window]
-        h, state = self.lstm(functional.embedding(x, self.p["E"]) * of_embeddings, self.state)
+        h, state = self.lstm(functional.embedding(x, self.p["E"]) * embedding_mask, self.state)
         self.state = (state[0].detach(), state[1].detach())
-        logits = functional.linear(h * of_softmax_input, self.p["W_o"], self.p["b_o"])
+        logits = functional.linear(h * output_mask, self.p["W_o"], self.p["b_o"])
         loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="sum")
         share = compute_word_share("sum-steps", *x.shape)
         gradients = torch.autograd.grad(loss * share, self.trained)

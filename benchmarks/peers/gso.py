@@ -19,7 +19,7 @@ TABLES = ("B", "D", "U")
 
 
 def compute_state(p: dict[str, Tensor], h: Tensor, *inputs: Tensor) -> Tensor:
-    """h_{t-1} (B, H) and the symbols' rows (B, n), in the order of `TABLES` -> h_t (B, H)."""
+    """Compute h_t (B, H) from h_{t-1} (B, H) and the symbols' rows (B, n), in the order of `TABLES`."""
     if "A" in p:
         Bx, *rest = inputs
         z = functional.linear(Bx * functional.linear(h, p["C"]), p["A"], p["f"])
@@ -57,7 +57,7 @@ class Eager(Implementation):
         return loss.item() * int((y != PADDING_TARGET).sum())
 
     def compute_states(self, x: Tensor) -> Tensor:
-        """Symbols (T, B) -> h_1 .. h_T (T, B, H)."""
+        """Compute h_1 .. h_T (T, B, H) of symbols (T, B)."""
         h, states = self.p["c"].new_zeros(x.shape[1], self.hidden), []
         for inputs in self.gather_rows(x):
             h = self.compute_state(self.p, h, *inputs)

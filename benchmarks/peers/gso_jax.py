@@ -17,7 +17,7 @@ Arrays = Mapping[str, jax.Array]
 
 
 def step(p: Arrays, h: jax.Array, inputs: Arrays) -> jax.Array:
-    """h_{t-1} (B, H) and the symbols' columns (B, n) -> h_t (B, H)."""
+    """Compute h_t (B, H) from h_{t-1} (B, H) and the symbols' columns (B, n)."""
     if "A" in p:
         z = (inputs["B"] * (h @ p["C"].T)) @ p["A"].T + p["f"]
         z = z + inputs["D"] if "D" in p else z
@@ -45,7 +45,7 @@ def compute_loss(p: Arrays, x: jax.Array, y: jax.Array) -> jax.Array:
 def adam(
     rate: float, epsilon: float, state: tuple[Arrays, Arrays, Arrays, jax.Array], x: jax.Array, y: jax.Array
 ) -> tuple[tuple[Arrays, Arrays, Arrays, jax.Array], jax.Array]:
-    """One step: parameters, both moments and the number of steps, and the loss before it."""
+    """Make one step; return parameters, both moments and the number of steps, and the loss before it."""
     p, m, v, n = state
     value, g = jax.value_and_grad(compute_loss)(p, x, y)
     n = n + 1

@@ -29,10 +29,10 @@ class Eager(Implementation):
         self.take_features(task)
 
     def take_features(self, task: Task) -> None:
-        """There are none."""
+        """Do nothing: a softmax RNN has no features."""
 
     def embed(self, x: Tensor) -> Tensor:
-        """Words (T, B) -> psi(x) E (T, B, D)."""
+        """Compute psi(x) E (T, B, D) of words (T, B)."""
         return functional.embedding(x, self.p["E"])
 
     def compute_scores(self, a: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from benchmarks.tasks import Implementation, convert_to_numpy, make_weight_tenso
 def read_words(
     rows: Mapping[str, Tensor], shared: Mapping[str, Tensor], h: Tensor, mask: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Logits (T, V) and states h_1 .. h_T (T, H), from the rows of each word and what all words share."""
+    """Compute logits (T, V) and states h_1 .. h_T (T, H), from the rows of each word and what all words share."""
     H, inputs, states = len(h), rows["W_h"] + (rows["b_h"] if "b_h" in rows else shared["b_h"]), []
     if "v" in rows:
         own = rows["v"].unbind()
@@ -26,8 +26,8 @@ def read_words(
         own = rows["U_h"].view(-1, H, H).unbind()
     else:
         own = [shared["U_h"].view(H, H)] * len(inputs)
-    for e, of_word in zip(inputs.unbind(), own, strict=True):
-        matrix, vector = (shared["U_l"], of_word * (shared["U_r"] @ h)) if "v" in rows else (of_word, h)
+    for e, factor in zip(inputs.unbind(), own, strict=True):
+        matrix, vector = (shared["U_l"], factor * (shared["U_r"] @ h)) if "v" in rows else (factor, h)
         h = torch.sigmoid(torch.addmv(e, matrix, vector))
         states.append(h)
     hidden = torch.stack(states)
@@ -50,7 +50,7 @@ class Peer(Implementation):
         self.prepare()
 
     def index_rows(self, x: Tensor) -> dict[str, Tensor]:
-        """Which row of each table each word uses: min(rank, K) for recurrence matrices."""
+        """Return which row of each table each word uses: min(rank, K) for recurrence matrices."""
         matrix = x.clamp(max=self.task.workload.matrices - 1)
         return {name: x if kind == "word" else matrix for name, kind in self.tables.items()}
 
@@ -137,10 +137,10 @@ class CompiledRows(Compiled):
     def update_rows(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
         rate, numbers = self.task.learning_rate, self.index_rows(x)
         gradient = torch.func.grad_and_value(compute_weighted_loss, argnums=(0, 1), has_aux=True)
-        (of_rows, of_shared), (loss, h) = gradient(*self.gather_parts(p, x), *rest)
-        for name, value in of_shared.items():
+        (row_gradients, shared_gradients), (loss, h) = gradient(*self.gather_parts(p, x), *rest)
+        for name, value in shared_gradients.items():
             p[name].sub_(value, alpha=rate)
-        for name, value in of_rows.items():
+        for name, value in row_gradients.items():
             p[name].index_add_(0, numbers[name], value, alpha=-rate)
         return loss, h
 

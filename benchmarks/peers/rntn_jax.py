@@ -43,7 +43,7 @@ def compute_loss(
 def sgd(
     workload: Workload, rate: float, by_rows: bool, carried: tuple[Arrays, jax.Array], words: Any
 ) -> tuple[tuple[Arrays, jax.Array], jax.Array]:
-    """One subsequence: the parameters and the state after it, and its loss."""
+    """Train on one subsequence; return the parameters and the state after it, and its loss."""
     p, h = carried
     x, y, mask, weight, last, reset = words
     h = jnp.where(reset, 0.0, h)

@@ -1,9 +1,9 @@
 """Counter-based random numbers: number i of a stream is a function of (key, i) and of nothing else.
 
-A generator with a state would tie a replica's numbers to how many were drawn before, so to the
-engine, to the slicing of the data and to who trains beside it. Here every engine computes the numbers
-it needs, in any order. The mixing function is the finaliser of splitmix64 (Steele, Lea and Flood,
-"Fast splittable pseudorandom number generators", OOPSLA 2014); the C++ twin is in `engines/rntn/`.
+A generator with a state would tie a replica's numbers to how many were drawn before. So they would depend on the
+engine, on the slicing of the data and on who trains beside it. Here every engine computes the numbers it needs, in any
+order. The mixing function is the finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+generators", OOPSLA 2014); the C++ twin is in `engines/rntn/`.
 """
 
 from __future__ import annotations

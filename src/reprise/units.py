@@ -57,8 +57,8 @@ def convert_entropy(
 def derive_metrics(row: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the metrics that follow from one of the `metrics` of a run record: rows like it.
 
-    From a cross-entropy per token its perplexity, which may be infinite, and, where the predicted characters of its
-    split are counted too, its bits per character.
+    From a cross-entropy per token follows its perplexity, which may be infinite. Where the predicted characters of its
+    split are counted too, its bits per character follow.
     """
     if row.get("metric") != "cross_entropy" or row["unit"] != "nats/token":
         return

@@ -25,8 +25,11 @@ class Finding:
     unit: str = "relative"
 
     @classmethod
-    def of_largest(cls, name: str, errors: Iterable[float], unit: str = "relative") -> Finding:
-        """Of comparisons that are off by these errors; NaN if one of them is, which `max` alone may pass over."""
+    def from_errors(cls, name: str, errors: Iterable[float], unit: str = "relative") -> Finding:
+        """Return the finding of comparisons that are off by these errors.
+
+        It is NaN if one of them is, which `max` alone may pass over.
+        """
         values = [float(error) for error in errors]
         return cls(name, math.nan if any(map(math.isnan, values)) else max(values), len(values), unit)
 

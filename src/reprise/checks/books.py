@@ -41,7 +41,7 @@ def temperature_lowers_entropy() -> Iterator[Finding]:
 
 
 def _draw_logits() -> torch.Tensor:
-    """Logits of as many symbols as the English book has, from flat to steep, float64."""
+    """Draw logits of as many symbols as the English book has, from flat to steep, float64."""
     generator = torch.Generator().manual_seed(3)
     logits = torch.randn(_CASES, _SYMBOLS, generator=generator, dtype=torch.float64)
     return logits * torch.linspace(0.1, 5.0, _CASES, dtype=torch.float64)[:, None]

@@ -66,10 +66,10 @@ def full_tensor_by_sufficient_rank() -> Iterator[Finding]:
 def _compare_with_general(
     name: str, general: Callable[..., GSO], build: Callable[[str], Recurrence], seed: int
 ) -> Finding:
-    """All states of random models, from h_0 = 0, against those of what `general` makes of each."""
+    """Compare all states of random models, from h_0 = 0, with those of what `general` makes of each."""
     with torch.no_grad():
         models = _draw_models(build, seed)
-        return Finding.of_largest(
+        return Finding.from_errors(
             name, (compute_relative_error(general(model).states(x), model.states(x)) for model, x in models)
         )
 
@@ -109,7 +109,7 @@ def first_order_term_keeps_the_gradient() -> Iterator[Finding]:
             x = torch.randint(_LETTERS, (2 * _LONG, 1), generator=generator)
             kept = _compute_jacobian_norm(model, x)
             shares.append(_compute_jacobian_norm(_replace_parameters(model, E=torch.zeros_like(model.E)), x) / kept)
-        yield Finding.of_largest(f"norm without E over norm with E, {activation}", shares, "1")
+        yield Finding.from_errors(f"norm without E over norm with E, {activation}", shares, "1")
 
 
 def _compute_jacobian_norm(model: GSO, x: Tensor) -> float:
@@ -129,16 +129,16 @@ def sizes_of_the_budget() -> Iterator[Finding]:
     """
     models = list(_find_sizes())
     larger = sum(count <= gso_sizes.BUDGET for _, _, count in models)
-    yield Finding.of_largest(
+    yield Finding.from_errors(
         "module against formula", (abs(count - formula) for count, formula, _ in models), "parameters"
     )
     excesses = (max(0, count - gso_sizes.BUDGET) for count, _, _ in models)
-    yield Finding.of_largest("over the budget", excesses, "parameters")
+    yield Finding.from_errors("over the budget", excesses, "parameters")
     yield Finding("a larger one within the budget", float(larger), len(models), "models")
 
 
 def _find_sizes() -> Iterator[tuple[int, int, int]]:
-    """Parameters counted on the module, those by the formula, and by the formula with one more hidden unit."""
+    """Yield parameters counted on the module, by the formula, and by the formula with one more hidden unit."""
     table = [("1", 27, D, E) for D in (True, False) for E in (True, False)]
     figure = [(ratio, symbols, False, False) for symbols in (27, 703) for ratio in gso_sizes.RATIOS]
     for ratio, symbols, *terms in table + figure:
@@ -172,25 +172,27 @@ def _check_first_order(name: str, indices: Callable[[int, int], range]) -> Findi
     errors = [
         _compute_product_error(model, x, n - 1, i, lambda model, x: model.W) for model, x in models for n, i in pairs
     ]
-    return Finding.of_largest(name, errors)
+    return Finding.from_errors(name, errors)
 
 
 def _check_second_order(name: str, indices: Callable[[int, int], range]) -> Iterator[Finding]:
     for n in (1, 2, 4, 6):
         models = _draw_models(partial(GSO, _SYMBOLS, _HIDDEN, _RANK, True, True), seed=5)
         errors = [_compute_product_error(model, x, n, indices(_STEPS, n), _compute_factor) for model, x in models]
-        yield Finding.of_largest(f"{name}, n = {n}", errors)
+        yield Finding.from_errors(f"{name}, n = {n}", errors)
 
 
 def _compute_factor(model: GSO, x: Tensor) -> Tensor:
-    """E + A diag(B x) C of (13) for one symbol: (h, h)."""
+    """Compute E + A diag(B x) C of (13) for one symbol: (h, h)."""
     return model.E + model.A @ torch.diag(model.B[:, x]) @ model.C
 
 
 def _compute_product_error(
     model: Recurrence, x: Tensor, back: int, indices: range, factor: Callable[[Recurrence, Tensor], Tensor]
 ) -> float:
-    """dh_T / dh_{T-back} by autograd, against the product of diag(phi'_i) factor(x_i) over `indices`, left to right.
+    """Compare dh_T / dh_{T-back} by autograd with the product of diag(phi'_i) factor(x_i) over `indices`.
+
+    The product goes from left to right.
 
     The first line of x (T, B); states and symbols are counted from 1, as in the paper.
     """
@@ -213,7 +215,7 @@ def _compute_product_error(
 
 
 def _draw_models(build: Callable[[str], Recurrence], seed: int) -> Iterator[tuple[Recurrence, Tensor]]:
-    """Random models in float64, of either activation in turn, and symbols (T, B) for each."""
+    """Draw random models in float64, of either activation in turn, and symbols (T, B) for each."""
     generator = torch.Generator().manual_seed(seed)
     for case in range(_CASES):
         model = draw_parameters(build(_ACTIVATIONS[case % 2]), 0.4, generator)

@@ -30,7 +30,7 @@ def bigram_mass_printed() -> Iterator[Finding]:
     followed, words = Counter(text[:-1]), Counter(text)  # sum over w2 of count(w1, w2), and count(w1)
     off = {w1: abs(1 - followed[w1] / count) for w1, count in words.items()}
     yield Finding("the text's last word", off.pop(text[-1]), 1, "1")
-    yield Finding.of_largest("every other word", off.values(), "1")
+    yield Finding.from_errors("every other word", off.values(), "1")
 
 
 def bigram_mass_corrected() -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def bigram_mass_corrected() -> Iterator[Finding]:
     counts = NGramCounts(_make_positions(1), _V)
     table = counts.table(2)
     sums = table.sum_by_context(table.counts / table.totals[table.contexts])
-    yield Finding.of_largest("every word", np.abs(1 - sums), "1")
+    yield Finding.from_errors("every word", np.abs(1 - sums), "1")
 
 
 def window_printed() -> Iterator[Finding]:
@@ -61,7 +61,7 @@ def _check_windows(name: str, longer: int) -> Iterator[Finding]:
         positions = _make_positions(3)
         inside = Positions(positions.words[n:], positions.before[:, n:])
         estimated = Relative(_V, 4).estimate(NGramCounts(inside, _V), HeldOut(inside), n + longer)
-        yield Finding.of_largest(f"window of {n} against the {name}", np.abs(estimated - p), "1")
+        yield Finding.from_errors(f"window of {n} against the {name}", np.abs(estimated - p), "1")
 
 
 def perplexity_printed() -> Iterator[Finding]:
@@ -83,7 +83,7 @@ def _check_perplexity(name: str, of: Callable[[float], float]) -> Finding:
         J = float(-np.log(p[np.arange(100), y]).mean())  # (7), (8): y_t is one-hot
         expected = 1 / np.prod(p[np.arange(100), y] ** 0.01)
         errors.append(abs(of(J) / expected - 1))
-    return Finding.of_largest(name, errors)
+    return Finding.from_errors(name, errors)
 
 
 def norm_clipping() -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def norm_clipping() -> Iterator[Finding]:
         errors.append((above, turned, (g - clipped).abs().max().item() if g.norm() < threshold else 0.0))
     names = "norm above the threshold", "1 - cosine of the angle", "change below the threshold"
     for name, of in zip(names, zip(*errors, strict=True), strict=True):
-        yield Finding.of_largest(name, of, "1")
+        yield Finding.from_errors(name, of, "1")
 
 
 def _make_text() -> list[int]:

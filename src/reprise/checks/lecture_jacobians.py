@@ -63,7 +63,7 @@ def _compute_product_error(name: str, factors: Callable[..., list[Tensor]], insi
         jacobian = _compute_jacobian(lambda h, *steps: run(h, *steps)[1][-1], start, W, Wx)
         a, h = run(start, W, Wx)
         errors.append(compute_relative_error(reduce(torch.matmul, factors(W, a, slopes, h)), jacobian))
-    return Finding.of_largest(name, errors)
+    return Finding.from_errors(name, errors)
 
 
 def _compute_jacobian(last: Callable[..., Tensor], h: Tensor, *given: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ def jacobian_bound() -> Iterator[Finding]:
             for steps in range(1, _STEPS + 1):
                 norm = torch.linalg.matrix_norm(_compute_jacobian(last, start, W, Wx[:steps]), 2)
                 above.append(compute_excess((norm / (beta_W * beta_h) ** steps).item(), 1))
-        yield Finding.of_largest(name, above)
+        yield Finding.from_errors(name, above)
 
 
 def sigmoid_slope() -> Iterator[Finding]:
@@ -106,7 +106,7 @@ def sigmoid_slope() -> Iterator[Finding]:
 
 
 def _draw_steps(seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Matrices W of norms below and above one, and W_x x_j of every step, (_STEPS, _HIDDEN), float64."""
+    """Draw matrices W of norms below and above one, and W_x x_j of every step, (_STEPS, _HIDDEN), float64."""
     generator = torch.Generator().manual_seed(seed)
     for case in range(_CASES):
         W = torch.randn(_HIDDEN, _HIDDEN, generator=generator, dtype=torch.float64) * _HIDDEN**-0.5

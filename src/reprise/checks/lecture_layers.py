@@ -38,7 +38,7 @@ def _check_neighbours(lower_layer: str) -> Iterator[Finding]:
 
 
 def _compute_dependence(model: DeepBidirectional, units: slice) -> Tensor:
-    """Whether these units' state at t (row) depends on word s (column), (T, T) bool."""
+    """Return whether these units' state at t (row) depends on word s (column), (T, T) bool."""
     words, present = torch.arange(_T)[:, None], torch.ones(_T, 1, dtype=torch.bool)  # every word once
     rows = []
     for h in model.states(words, present)[:, 0, units]:
@@ -61,7 +61,7 @@ def matrix_by_units() -> Iterator[Finding]:
 
 def _compare_rows(name: str, expected: int, model: DeepBidirectional) -> Finding:
     sizes = [size for reading in (*model.right, *model.left) for size in reading.V.shape]
-    return Finding.of_largest(name, (abs(size - expected) for size in sizes), "rows")
+    return Finding.from_errors(name, (abs(size - expected) for size in sizes), "rows")
 
 
 def decoder_inputs() -> Iterator[Finding]:

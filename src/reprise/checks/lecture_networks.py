@@ -40,7 +40,7 @@ def gate_limits() -> Iterator[Finding]:
         "z = 0: h_t against the new memory": (step(h, 0, None), memory),
     }
     for name, (actual, known) in cases.items():
-        yield Finding.of_largest(name, (actual - known).detach().abs().flatten(), "1")
+        yield Finding.from_errors(name, (actual - known).detach().abs().flatten(), "1")
 
 
 def parameters_over_length() -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def parameters_over_length() -> Iterator[Finding]:
     """
     for name, model in _make_networks().items():
         counts = [sum(p.numel() for p in _find_reached_parameters(model(_draw_words(T)).sum())) for T in (2, 10, 100)]
-        yield Finding.of_largest(name, (abs(count - counts[0]) for count in counts), "parameters")
+        yield Finding.from_errors(name, (abs(count - counts[0]) for count in counts), "parameters")
 
 
 def memory_over_length() -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Document 004: the softmax as a special case, the gradient and its signs, the background, and parameter counts.
 
-The example of section 3 has a module of its own (`numerals`).
+The example of section 3 has a module of its own (`loglinear_numerals`).
 """
 
 from collections.abc import Iterator
@@ -38,14 +38,14 @@ def softmax_is_log_linear() -> Iterator[Finding]:
         )
     names = "p of (13) against the softmax of (3)", "gradient (18) against (20) and (21)"
     for name, of in zip(names, zip(*errors, strict=True), strict=True):
-        yield Finding.of_largest(name, of)
+        yield Finding.from_errors(name, of)
 
 
 def expected_minus_observed() -> Iterator[Finding]:
     """(16): the loss's gradient by a is the expected minus the observed features, against autograd; and its signs.
 
-    Section 3: the gradient of log L is positive where the observed type has a feature and negative elsewhere, for
-    types with a feature of their own and for the others.
+    Section 3: the gradient of log L is positive where the observed type has a feature and negative elsewhere. That
+    holds for types with a feature of their own and for the others.
     """
     errors, wrong = [], []
     for seed in range(_CASES):
@@ -58,7 +58,7 @@ def expected_minus_observed() -> Iterator[Finding]:
         errors.append(compute_relative_error(gradient, expected.detach()))
         wrong.append((-gradient > 0) != (phi[targets[:, 0]] > 0))
     wrong = torch.stack(wrong)
-    yield Finding.of_largest("gradient (16) against autograd", errors)
+    yield Finding.from_errors("gradient (16) against autograd", errors)
     yield Finding("signs of section 3 that differ", float(wrong.sum()), wrong.numel(), "signs")
 
 
@@ -111,8 +111,8 @@ def log_linear_parameters() -> Iterator[Finding]:
         off.append(abs(count_parameters(model) - expected))
         if top:
             features_off.append(abs(model.phi_rows.columns - (top + 1 + PAPER_TAGS)))
-    yield Finding.of_largest("models of Table 4", off, "parameters")
-    yield Finding.of_largest(f"M + 1 + tags features, given {PAPER_TAGS} tags", features_off, "features")
+    yield Finding.from_errors("models of Table 4", off, "parameters")
+    yield Finding.from_errors(f"M + 1 + tags features, given {PAPER_TAGS} tags", features_off, "features")
 
 
 def _draw_model(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:

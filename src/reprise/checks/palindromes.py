@@ -17,7 +17,7 @@ _CASES = 20
 def lstm_parameter_count() -> Iterator[Finding]:
     """Question 1.5b: 4dn + 4n^2 + 4n + kn + k = 4n(d + n + 1) + k(n + 1), counted on real models."""
     errors = [abs(count_parameters(LSTM(d, n, k)) - (4 * n * (d + n + 1) + k * (n + 1))) for d, n, k in _SIZES]
-    yield Finding.of_largest("4n(d+n+1) + k(n+1)", errors, "parameters")
+    yield Finding.from_errors("4n(d+n+1) + k(n+1)", errors, "parameters")
 
 
 def output_weight_gradient() -> Iterator[Finding]:
@@ -26,7 +26,7 @@ def output_weight_gradient() -> Iterator[Finding]:
     for model, loss, states, y_error in _draw_rnns(seed=1):
         (gradient,) = torch.autograd.grad(loss, [model.W_oh])
         errors.append(compute_relative_error(torch.outer(y_error, states[-1]), gradient))
-    yield Finding.of_largest("(y_hat - y) h(T)^T", errors)
+    yield Finding.from_errors("(y_hat - y) h(T)^T", errors)
 
 
 def omega_recursion_printed() -> Iterator[Finding]:
@@ -40,7 +40,7 @@ def omega_recursion_corrected() -> Iterator[Finding]:
 
 
 def _check_omega_recursion(name: str, slope: Callable[[Tensor, Tensor], Tensor]) -> Finding:
-    """Omega_l(t)_ij = dh_l(t) / d(W_hh)_ij by the recursion, Omega(0) = 0; dL/dW_hh from it, against autograd.
+    """Compare dL/dW_hh by the recursion of Omega_l(t)_ij = dh_l(t) / d(W_hh)_ij, Omega(0) = 0, with autograd.
 
     Theta_l(t)_ij = delta_il h_j(t-1);  Gamma_l(t) = sum_a (W_hh)_la Omega_a(t-1).
     """
@@ -54,13 +54,13 @@ def _check_omega_recursion(name: str, slope: Callable[[Tensor, Tensor], Tensor])
             gamma = torch.einsum("la,aij->lij", model.W_hh.detach(), omega)
             omega = slope(before, after)[:, None, None] * (theta + gamma)
         errors.append(compute_relative_error(torch.einsum("l,lij->ij", model.W_oh.t() @ y_error, omega), gradient))
-    return Finding.of_largest(name, errors)
+    return Finding.from_errors(name, errors)
 
 
 def _draw_rnns(seed: int) -> Iterator[tuple[Elman, Tensor, list[Tensor], Tensor]]:
-    """Random models (d = 4, n = 6, k = 3), float64, each on a sequence of seven symbols and its class.
+    """Draw models (d = 4, n = 6, k = 3), float64, each on a sequence of seven symbols and its class.
 
-    The model, its loss, its states h(0), …, h(T), each (n,), and y_hat - y, (k,).
+    Yields the model, its loss, its states h(0), …, h(T), each (n,), and y_hat - y, (k,).
     """
     generator = torch.Generator().manual_seed(seed)
     for _ in range(_CASES):

@@ -1,7 +1,7 @@
 """The command line: one command a step of the pipeline, each of which also works by hand.
 
-Only the command that runs is imported, so that `train` needs torch, numpy, pyyaml and rich alone, and a light command
-starts at once.
+Only the command that runs is imported. So `train` needs torch, numpy, pyyaml and rich alone, and a light command starts
+at once.
 """
 
 import argparse

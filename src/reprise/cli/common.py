@@ -63,7 +63,7 @@ def make_tier_error(tier: str, kind: str, name: str, names: Iterable[str]) -> Us
 
 
 def require_paper(project: Project, name: str) -> None:
-    """UserError for a paper that config/config.yaml does not list."""
+    """Raise `UserError` for a paper that config/config.yaml does not list."""
     if name not in project.papers:
         raise UserError(f"no paper '{name}' in {CONFIG}; {suggest_name(name, project.papers)}")
 
@@ -111,7 +111,7 @@ def describe_other_tiers(root: Path, tier: str, name: str = "") -> str:
 
 
 def index_numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str]]:
-    """(value, unit) by metric and split of a record, with those that follow from it: perplexities, BLEU."""
+    """Return (value, unit) by metric and split of a record, with those that follow from it: perplexities, BLEU."""
     return {(row["metric"], row["split"]): (row["value"], row["unit"]) for row in numbers_of(record)}
 
 

@@ -90,7 +90,7 @@ def _format_code(code: Mapping[str, Any]) -> str:
 
 
 def _list_differences(first: Any, second: Any, name: str = "") -> Iterator[tuple[str, str, str]]:
-    """(dotted name, value in the first, value in the second) of all that differs."""
+    """Yield (dotted name, value in the first, value in the second) of all that differs."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         for key in dict.fromkeys([*first, *second]):
             dotted = f"{name}.{key}" if name else key

@@ -303,7 +303,7 @@ def find_corpus(project: Project, experiment: Resolved, stated: Path | None) -> 
 
 
 def write_own_test_corpus(corpus: Path | None, text: Path, path: Path, log: Any) -> Path:
-    """Write to `path` a corpus whose test text is that of a file; `say` takes a line on how it was read."""
+    """Write to `path` a corpus whose test text is that of a file; `log` takes a line on how it was read."""
     if corpus is None:
         raise UserError(f"--text {text}: this model reads no text; leave --text away")
     own_corpus, line = put_own_test(Corpus.load(corpus), text)

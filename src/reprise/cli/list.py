@@ -1,4 +1,4 @@
-"""What there is: papers, or the experiments and claims of some."""
+"""Lists papers, or the experiments and claims of some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missing of a tier, trained within a time."""
+"""Training of what a tier lacks, within a time."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _make_job(resolved: Resolved, replica: int, options: argparse.Namespace) -> 
 
 
 def _find_jobs_without_corpus(jobs: list[Job], log: Callable[[str], None]) -> list[Job]:
-    """Jobs whose corpus is not there; says of each corpus how to get it."""
+    """List the jobs whose corpus is missing; log how to get each corpus."""
     left_out = [job for job in jobs if job.corpus is not None and not job.corpus.is_file()]
     for path, count in Counter(job.corpus for job in left_out).items():
         resolved = next(job.resolved for job in left_out if job.corpus == path)
@@ -103,7 +103,7 @@ def _find_jobs_without_corpus(jobs: list[Job], log: Callable[[str], None]) -> li
 
 
 def _find_jobs_without_place(jobs: list[Job], log: Callable[[str], None]) -> list[Job]:
-    """Jobs whose record could not be written; says why of each experiment, before hours go into it."""
+    """List the jobs whose record could not be written; log why, before hours go into an experiment."""
     folders = set()
     for folder, job in {job.output.parent: job for job in jobs}.items():
         try:
@@ -119,11 +119,16 @@ def choose_experiments(
 ) -> list[Resolved]:
     """List the experiments and variants of a tier in the order of the papers' files.
 
-    Where papers are named, or `wanted` experiments, only those.
+    Without pydantic or config/ they are those that `reprise resolve` or the pipeline wrote to results/<tier>/config/.
 
-    Without pydantic, or without config/, and where `written` says so, they are those that `reprise resolve` or the
-    pipeline wrote to results/<tier>/config/. Raises UserError for a name that is not there, for a wanted one of another
-    paper, and for a tier of which no configured paper has experiments.
+    Args:
+        tier: The tier.
+        papers: Where given, only experiments of these.
+        chosen: Where given, only these experiments.
+        written: Whether what was written is taken in any case.
+
+    Raises:
+        UserError: A name is unknown, a chosen experiment is of another paper, or no paper has experiments in the tier.
     """
     checked = None if written else _resolve_config(tier)
     experiments = read_resolved_files(tier) if checked is None else checked
@@ -145,7 +150,7 @@ def choose_experiments(
 
 
 def _resolve_config(tier: str) -> list[Resolved] | None:
-    """None where config/ cannot be checked."""
+    """Check config/ and list a tier's experiments; None where that cannot be done."""
     if not _CONFIG.is_file():
         return None
     try:
@@ -181,7 +186,7 @@ def read_resolved_files(tier: str) -> list[Resolved]:
     ]
 
     def get_position(e: Resolved) -> tuple[Any, ...]:
-        """Variants come after all experiments of a paper."""
+        """Return the place of an experiment; variants come after all experiments of a paper."""
         paper, experiment = positions.get(f"{e.paper}/{e.base}", (0, 0))
         return paper, e.assumption is not None, experiment, e.id
 

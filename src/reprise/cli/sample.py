@@ -26,14 +26,14 @@ def _write_sample(options: argparse.Namespace) -> None:
     project, experiment = find_experiment(options.tier, options.experiment)
     corpus = find_corpus(project, experiment, options.corpus)
     training = load_trained(project, experiment, options.replica, options.weights, corpus).training
-    if translates := hasattr(training, "translate"):
+    if hasattr(training, "translate"):
         require(
             options.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source"
         )
         print(make_printable(training.translate(options.source, options.length, options.beam or 1)))
         return
     option = next((option for option in ("source", "beam") if getattr(options, option) is not None), None)
-    require(option is None or translates, f"--{option}: {experiment.id} is no model of translation; use --prompt")
+    require(option is None, f"--{option}: {experiment.id} is no model of translation; use --prompt")
     from reprise.data.corpus import Corpus
 
     loaded = Corpus.load(corpus) if corpus else None
@@ -65,7 +65,7 @@ class Text:
         self.first = self.end if self.end is not None else 0
 
     def read_symbols(self, text: str) -> list[int]:
-        """Symbols of a text; unknown words are <unk>. Raises `UserError` for what has no number."""
+        """Return the numbers of a text's symbols, unknown words as <unk>; `UserError` for what has no number."""
         pieces = text.split() if self.has_words else text
         symbols = [piece if piece in self.numbers or not self.has_words else "<unk>" for piece in pieces]
         unknown = next((symbol for symbol in symbols if symbol not in self.numbers), None)

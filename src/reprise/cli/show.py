@@ -153,9 +153,9 @@ def write_claim(
         The card, wrapped to the width of the console.
     """
     from reprise.report.parts.answers import select_answer
-    from reprise.report.parts.rows import make_claim_cells, make_comparison_rows, make_setting_cells
+    from reprise.report.parts.rows import make_comparison_rows
     from reprise.report.parts.templates import render_claim_notes, render_text
-    from reprise.report.parts.verdicts import list_decision_rules, name_alternative
+    from reprise.report.parts.verdicts import list_decision_rules
     from reprise.report.parts.wording import explain_symbols
 
     claim = content.claims[key]
@@ -171,25 +171,39 @@ def write_claim(
         claim=claim,
         answer=answer,
         missing=_describe_missing_data(decisions, answer.tier),
-        primary=[make_setting_cells(name_alternative(content, n), o) for n, o in decision.co_primary.items()]
-        if decision
-        else [],
         rows=rows,
         notes=render_claim_notes(decision) if decision else [],
-        alternatives=[
-            (name_alternative(content, name), one)
-            for name, one in (decision.alternatives if decision else {}).items()
-            if one.answer in JUDGED
-        ],
+        **_list_judged_settings(content, decision),
         rule=list_decision_rules(claim, decision),
-        elsewhere=[
-            (name, make_claim_cells(key, claim.label, one))
-            for name, one in decisions.items()
-            if one and one.answer in JUDGED and name not in (answer.tier, "quick")
-        ],
+        elsewhere=_list_other_tiers(key, claim, decisions, answer.tier),
         experiments=decision.n if decision else dict.fromkeys(side.experiment for _, side in claim.list_sides()),
     )
     return _wrap_text(text.strip())
+
+
+def _list_judged_settings(content: Paper, decision: Decision | None) -> dict[str, list[tuple[Any, ...]]]:
+    """List the settings of equal rank and the judged alternatives of a decision, as the card's template takes them."""
+    from reprise.report.parts.rows import make_setting_cells
+    from reprise.report.parts.verdicts import name_alternative
+
+    if decision is None:
+        return {"primary": [], "alternatives": []}
+    primary = [make_setting_cells(name_alternative(content, name), one) for name, one in decision.co_primary.items()]
+    judged = {name: one for name, one in decision.alternatives.items() if one.answer in JUDGED}
+    alternatives = [(name_alternative(content, name), one) for name, one in judged.items()]
+    return {"primary": primary, "alternatives": alternatives}
+
+
+def _list_other_tiers(
+    key: str, claim: Claim, decisions: Mapping[str, Decision | None], tier: str
+) -> list[tuple[str, Any]]:
+    """List what the tiers besides the shown one and `quick` say of a claim, where they judged it."""
+    from reprise.report.parts.rows import make_claim_cells
+
+    others = {name: one for name, one in decisions.items() if name not in (tier, "quick")}
+    return [
+        (name, make_claim_cells(key, claim.label, one)) for name, one in others.items() if one and one.answer in JUDGED
+    ]
 
 
 def _select_decisions(decisions: Mapping[str, Decision | None], tier: str | None) -> Mapping[str, Decision | None]:
@@ -225,7 +239,7 @@ def _wrap_text(text: str) -> str:
 def _make_number_rows(
     project: Project, experiment: Resolved, records: list[dict[str, Any]]
 ) -> Iterator[tuple[str, ...]]:
-    """One row a metric and split: those that the paper prints first."""
+    """Yield a row a metric and split: those that the paper prints first."""
     entry = project.papers[experiment.paper].experiments[experiment.base]
     # Nobody compares perplexities of two texts.
     is_other_text = entry.data is not None and entry.data.dataset != experiment.config.get("data", {}).get("dataset")

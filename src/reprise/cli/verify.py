@@ -34,9 +34,9 @@ _README_FILES = ("README.md", "results/forest.svg")
 def verify_command(options: argparse.Namespace) -> None:
     """Judge every claim of the papers from the run records of a tier, and write results/<tier>/claims.json.
 
-    With --check nothing is written: everything that follows from the records (metrics, curves, samples, claims, tables,
-    figures and README's results) is made again elsewhere, and the exit status is 1 unless the files that are there are
-    the same to the byte.
+    With --check nothing is written. Everything that follows from the records is made again elsewhere: metrics, curves,
+    samples, claims, tables, figures and README's results. The exit status is 1 unless the existing files are the same
+    to the byte.
     """
     project, experiments = load_tier(options.tier)
     from reprise.evidence.decisions import dump_claims
@@ -77,7 +77,7 @@ def verify_command(options: argparse.Namespace) -> None:
 def _list_warnings(
     claims: Mapping[str, Mapping[str, Decision]], runs: Mapping[str, Mapping[str, Runs]]
 ) -> Iterator[str]:
-    """How far the answers hang on how they are tested, and which training runs went wrong."""
+    """Yield how far the answers hang on how they are tested, and which training runs went wrong."""
     from reprise.evidence.sensitivity import examine_sensitivity
     from reprise.evidence.stability import RISE, count_unstable
 
@@ -112,7 +112,7 @@ def _shorten_names(names: list[str]) -> list[str]:
 
 
 def _make_row(name: str, decision: Decision) -> tuple[str, ...]:
-    """Claim, evidence, answer, size, our effect over the paper's, settings under which it holds, its text."""
+    """Return claim, evidence, answer, size, our effect over the paper's, settings under which it holds, its text."""
     rated, settings = decision.rated, decision.settings
     effect = "" if rated is None else f"{rated.ratio.value:.2f}"
     effect += f" [{rated.ratio.low:.2f}, {rated.ratio.high:.2f}]" if rated and rated.ratio.low is not None else ""

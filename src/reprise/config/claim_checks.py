@@ -1,7 +1,7 @@
 """A claim has a statistic that fits its kind, and every name in it leads somewhere."""
 
 from collections.abc import Callable
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.claims import Claim
@@ -43,7 +43,7 @@ def check_claims(paper: Paper, place: Callable[..., str]) -> None:
 
 
 def _check_statistic(claim: Claim, where: str) -> None:
-    statistics = [name for name in dict.fromkeys(sum(STATISTICS.values(), ())) if getattr(claim, name)]
+    statistics = [name for name in dict.fromkeys(chain(*STATISTICS.values())) if getattr(claim, name)]
     if claim.reason and statistics:
         raise UserError(
             f"{where}.reason: says why records cannot decide it, beside '{statistics[0]}'; keep one of the two"

@@ -1,7 +1,7 @@
 """Claims of a paper, and the statistic of our run records that would support or contradict it.
 
 A statistic names experiments and a metric, never a number of ours. `lower` and `higher` say which of two experiments
-has the lower metric if the claim is true, so that the direction of the metric need not be known.
+has the lower metric if the claim is true. So the direction of the metric need not be known.
 """
 
 from __future__ import annotations

@@ -101,9 +101,9 @@ class NamedDataset(Dataset):
         return self.mirror or self.name
 
     def get_raw_folder(self, raw_root: Path) -> Path:
-        """Where its raw files lie."""
+        """Return where its raw files lie."""
         return raw_root / self.name
 
     def list_checksums(self) -> dict[str, str]:
-        """File name -> `algorithm:digest` of every raw file."""
+        """Return `algorithm:digest` of every raw file by its name."""
         return {file.name: file.checksum for file in self.files}

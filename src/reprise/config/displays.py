@@ -46,9 +46,10 @@ class Entry:
         else:
             require_known(function, FUNCTIONS[self.kind], f"{self.where}.function", "function")
             kind = find_display_options(self.kind, function)
-        return complete_options(kind, function, self.display.options, lambda option: f"{self.where}.options.{option}")[
-            0
-        ]
+        options, _ = complete_options(
+            kind, function, self.display.options, lambda option: f"{self.where}.options.{option}"
+        )
+        return options
 
 
 def list_entries(papers: Mapping[str, Paper], root: Path = Path()) -> dict[str, Entry]:

@@ -38,7 +38,8 @@ def find_names(formula: str) -> set[str]:
 def evaluate(formula: str, values: Mapping[str, float]) -> float:
     """Compute the value of "2 * H * V + exp(J)": + - * / **, brackets, exp and log (natural); whole numbers stay exact.
 
-    Raises ValueError where it is no formula, a name has no value, or the result or a power is not finite or too large.
+    Raises ValueError where it is no formula, or a name has no value. It also does where the result or a power is not
+    finite or too large.
     """
     tree = _parse(formula)
     try:

@@ -31,9 +31,10 @@ class FolderDataset(NamedDataset):
 
 
 def replace_files(dataset: NamedDataset, folder: Path) -> FolderDataset:
-    """`dataset` with the text in `folder` for its raw files, without the facts that were expected of the other text.
+    """Return `dataset` with the text in `folder` for its raw files, without the facts expected of the other text.
 
-    Raises UserError where the folder is missing or holds no stories.
+    Raises:
+        UserError: The folder is missing or holds no stories.
     """
     if not list_stories(folder):
         raise UserError(
@@ -44,13 +45,13 @@ def replace_files(dataset: NamedDataset, folder: Path) -> FolderDataset:
 
 
 def list_stories(folder: Path) -> list[Path]:
-    """Files of all stories, sorted by name."""
+    """List the files of all stories, sorted by name."""
     return sorted(p for p in folder.glob(f"{STORIES}/[0-9][0-9]/wsj_[0-9][0-9][0-9][0-9]") if p.is_file())
 
 
 @lru_cache(maxsize=4)
 def compute_folder_digest(folder: Path) -> str:
-    """SHA-256 over the lines "<section>/<story> <SHA-256 of its content>", sorted by name.
+    """Compute SHA-256 over the lines "<section>/<story> <SHA-256 of its content>", sorted by name.
 
     Where the folder lies does not matter. Computed once a process.
     """

@@ -29,7 +29,7 @@ class _Entry:
     key: str
     experiment: Experiment
     tier: str
-    in_tier: TierEntry
+    tier_entry: TierEntry
     where: Callable[..., str]  # of keys, "file: key experiments.<key>.<keys>": the beginning of every error
     assumption: str | None = None
     alternative: str | None = None
@@ -63,9 +63,10 @@ class _Settings:
 
 
 def resolve_tier(project: Project, tier: str | None = None) -> list[Resolved]:
-    """Every experiment and variant that has an entry for the tier (default: the configured one), in file order.
+    """Resolve the experiments and variants of a tier (default: the configured one), in file order.
 
-    Errors: see `resolve_all`.
+    Raises:
+        UserError: See `resolve_all`.
     """
     return [e for e in resolve_all(project) if e.tier == (tier or project.config.tier)]
 
@@ -78,9 +79,10 @@ def resolve_other_tiers(project: Project) -> list[Resolved]:
 def resolve_all(project: Project) -> list[Resolved]:
     """Resolve the experiments of all tiers, so that a mistake in one that is not run now is reported now.
 
-    Errors: `UserError` where an experiment names a missing model, dataset, protocol, check, display or assumption,
-    or gives an option that is unknown or of another type, where a variant is trained as the experiment itself is, where
-    a tier has two that are compared read different texts, and where a figure or table could not be made.
+    Raises:
+        UserError: An experiment names a missing model, dataset, protocol, check, display or assumption. It gives an
+            option that is unknown or of another type. A variant is trained as the experiment itself is. Two that are
+            compared read different texts in a tier. A figure or table could not be made.
     """
     experiments: list[Resolved] = []
     for paper in project.papers.values():
@@ -124,22 +126,22 @@ def _check_sections(project: Project, experiment: Experiment, where: Callable[..
 
 
 def make_corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
-    """Where a corpus lies: the name holds the hash of all that its content depends on."""
+    """Return where a corpus lies: the name holds the hash of all that its content depends on."""
     digest = compute_hash({"dataset": dataset, "options": dict(options), "raw": dict(raw)})
     return f"data/corpora/{dataset}-{digest}.npz"
 
 
 def _list_entries(paper: Paper, place: Callable[..., str]) -> Iterator[_Entry]:
     for key, experiment in paper.experiments.items():
-        for tier, in_tier in experiment.tiers.items():
-            yield _Entry(key, experiment, tier, in_tier, partial(place, "experiments", key))
+        for tier, tier_entry in experiment.tiers.items():
+            yield _Entry(key, experiment, tier, tier_entry, partial(place, "experiments", key))
     for assumption, entry in paper.assumptions.items():
         for alternative, choice in entry.alternatives.items():
             where = partial(place, "assumptions", assumption, "alternatives", alternative)
             for key in choice.experiments:
                 for tier in choice.tiers:
-                    experiment, in_tier = paper.experiments[key], choice.get_tier_entry(key, tier)
-                    yield _Entry(key, experiment, tier, in_tier, where, assumption, alternative, choice)
+                    experiment, tier_entry = paper.experiments[key], choice.get_tier_entry(key, tier)
+                    yield _Entry(key, experiment, tier, tier_entry, where, assumption, alternative, choice)
 
 
 def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
@@ -152,7 +154,7 @@ def _resolve(project: Project, paper: Paper, entry: _Entry) -> Resolved:
         experiment=entry.name,
         tier=entry.tier,
         title=entry.experiment.title,
-        replicas=entry.in_tier.replicas,
+        replicas=entry.tier_entry.replicas,
         **asdict(training),
         engine=project.config.engine,
         device=project.config.device,
@@ -186,7 +188,7 @@ def _resolve_training(project: Project, entry: _Entry) -> _Training:
     A setting's value is that of the experiment, then what the tier reduces, then what the variant changes.
     """
     experiment, tier = entry.experiment, entry.tier
-    dataset = experiment.data.dataset if entry.in_tier.dataset is None else entry.in_tier.dataset
+    dataset = experiment.data.dataset if entry.tier_entry.dataset is None else entry.tier_entry.dataset
     names = {
         "training": experiment.training.protocol,
         "model": experiment.model.name,
@@ -214,7 +216,7 @@ def _resolve_training(project: Project, entry: _Entry) -> _Training:
 def _collect_settings(entry: _Entry, kinds: Mapping[str, type[Options]]) -> _Settings:
     """Collect what the experiment states, changed by what the tier and the alternative change."""
     sections = {section: getattr(entry.experiment, section).settings for section in SECTIONS}
-    if entry.in_tier.dataset is not None:
+    if entry.tier_entry.dataset is not None:
         sections["data"] = {}  # another dataset has options of its own, which the tier's entry gives
     values = {s: {k: setting.value for k, setting in sections[s].items()} for s in SECTIONS}
     origins = {f"{s}.{k}": setting.origin for s in SECTIONS for k, setting in sections[s].items()}
@@ -260,7 +262,7 @@ def _find_place(entry: _Entry, settings: _Settings, section: str, option: str) -
 
 def _list_changes(entry: _Entry) -> Iterator[tuple[tuple[str, ...], str, Mapping[str, Any]]]:
     """Yield what the tier and the alternative change: the keys of the place, the origin, and values by option."""
-    yield ("tiers", entry.tier), f"tier {entry.tier}", entry.in_tier.reductions
+    yield ("tiers", entry.tier), f"tier {entry.tier}", entry.tier_entry.reductions
     if entry.choice is not None:
         of_one = entry.choice.settings_of.get(entry.key, {})
         of_all = {option: value for option, value in entry.choice.settings.items() if option not in of_one}

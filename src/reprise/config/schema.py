@@ -78,9 +78,9 @@ class Display(Strict):
 class Alternative(Strict):
     """Another choice of an assumption: the settings it changes, on which experiments, in which tiers.
 
-    `settings_of` are those of one experiment, beside `settings`, which all have in common, and `replicas_of` how many
-    it has in place of the tier's. A choice of what is measured needs no training: `metrics` names, in place of all
-    these, the metric of the same records for each of the claims'.
+    `settings` are common to all, `settings_of` are those of one experiment. `replicas_of` is how many it has in place
+    of the tier's. A choice of what is measured needs no training: `metrics` names, in place of all these, the metric of
+    the same records for each of the claims'.
 
     A `co_primary` alternative has the rank of the setting as chosen: claims are judged in full under it too.
     `declared_afterwards`: results of the setting as chosen were known then. Where its model did not learn what

@@ -4,8 +4,6 @@ They are made from the options of the catalogue, of which each has its type and 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
-from operator import or_
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
@@ -90,7 +88,10 @@ def _make_union(section: str) -> Any:
             return _OWN
         return options[name].__name__ if isinstance(name, str) and name in options else None
 
-    return Annotated[reduce(or_, members), Discriminator(tag)]
+    union = members[0]
+    for member in members[1:]:
+        union = union | member
+    return Annotated[union, Discriminator(tag)]
 
 
 def _make_optional_fields(kinds: Iterable[type[Options]], make: Callable[[type[Options], str], Any]) -> dict[str, Any]:

@@ -40,8 +40,9 @@ def load_yaml(path: Path | str) -> Any:
         Its content; what an alias stands for is a copy each time. None of an empty file.
 
     Raises:
-        UserError: The file is missing or has bad syntax, a duplicate key, a number that YAML would read as something
-            else, a tag, or more levels or values than a configuration needs. Names file, line, key and remedy.
+        UserError: The file is missing, or has bad syntax, a duplicate key, a tag, or a number that YAML would read as
+            something else. Or it has more levels or values than a configuration needs. The message names file, line,
+            key and remedy.
     """
     path = Path(path)
     try:

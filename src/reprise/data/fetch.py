@@ -37,9 +37,9 @@ def fetch_file(
 ) -> Path:
     """Put a file of the dataset into `raw_root/<dataset>/` and return its path.
 
-    A file that is there with the right checksum stays; else `mirror/<dataset.shelf>/<file>` is copied, or its url
-    downloaded, in at most four attempts with pauses of `pause`, twice and four times that many seconds. `log` gets a
-    line about what was done.
+    A file that is there with the right checksum stays. Else `mirror/<dataset.shelf>/<file>` is copied, or its url
+    downloaded. A download has at most four attempts, with pauses of `pause`, twice and four times that many seconds.
+    `log` gets a line about what was done.
 
     Raises:
         UserError: The file cannot be had. What was there before stays, and nothing with a wrong checksum is added.

@@ -23,8 +23,8 @@ _MIN_ROWS = 8
 def choose_linear(like: Tensor) -> Linear:
     """Choose the product for tensors like `like`: oneDNN for float32 on x86 CPUs where torch has it, else torch's.
 
-    The choice depends on the machine and on torch's version alone, never on a measurement, so that a training that is
-    resumed goes on with the same bits.
+    The choice depends on the machine and on torch's version alone, never on a measurement: a resumed training goes on
+    with the same bits.
     """
     if like.device.type == "cpu" and like.dtype == torch.float32 and _has_onednn():
         return _multiply_by_onednn

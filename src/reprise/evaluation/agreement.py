@@ -1,8 +1,8 @@
 """How often a language model finds the agreeing form more probable: the pairs of `agreement`, judged.
 
 The log-probabilities of both forms are taken after the words before them; a form that only equals the other one counts
-half. What is reported is a share for every group of pairs, and beside it the share that the more frequent form alone,
-of the entire corpus, would give.
+half. What is reported is a share for every group of pairs. Beside it stands the share that the form more frequent in
+the entire corpus would give.
 """
 
 from __future__ import annotations

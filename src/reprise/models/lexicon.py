@@ -2,7 +2,7 @@
 
 Dymetman and Xiao, "Log-Linear RNNs" (arXiv:1607.02467v2), section 5.2: a type's vector is the boolean union of the
 vectors of all its tokens. It tells which of the M most frequent types it is (TOPFORM:word), or that it is none of them
-(TOPFORM:@notTop), and its POS and morphological tags.
+(TOPFORM:@notTop). It also tells its POS and morphological tags.
 """
 
 from __future__ import annotations

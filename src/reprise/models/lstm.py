@@ -42,8 +42,8 @@ class LSTM(nn.Module):
     def fan_in(self) -> dict[str, int | None]:
         """Return the inputs of one unit by parameter, for the initialisation; None: starts at zero.
 
-        The author's code keeps W_x and W_h of a gate in one matrix of d + n inputs, and draws the gates' biases,
-        vectors of n, from the weights' law (which takes a vector's length for its fan-in).
+        The author's code keeps W_x and W_h of a gate in one matrix of d + n inputs. It draws the gates' biases, vectors
+        of n, from the weights' law, which takes a vector's length for its fan-in.
         """
         d, n = self.W_x.shape[1], self.W_h.shape[1]
         return {"W_x": d + n, "W_h": d + n, "b": n, "W_out": n, "b_out": None}

@@ -1,8 +1,8 @@
 """Counts of word n-grams, as sorted tables: what the models of `word_ngram.py` and `ngram.py` are made of.
 
 A context of k words is a number: the rank of (the context of its k - 1 latest words, its oldest word) among those of
-the training text. So a context's number leads to that of the context without its oldest word, which backing off needs,
-and no number is larger than contexts times vocabulary, whatever the order.
+the training text. So a context's number leads to that of the context without its oldest word, which backing off needs.
+No number is larger than contexts times vocabulary, whatever the order.
 """
 
 from __future__ import annotations

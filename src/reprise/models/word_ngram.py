@@ -2,9 +2,9 @@
 
     P(w_i | w_{i-n+1} .. w_{i-1}) = count(w_{i-n+1} .. w_i) / count(w_{i-n+1} .. w_{i-1})            (2), (3)
 
-The context's count is the sum of the counts of what follows it, so that the last words of a text, which nothing
-follows, take no mass away. C is a count, c a context, c' the context without its oldest word, T(c) how many different
-words followed c, V the size of the vocabulary.
+The context's count is the sum of the counts of what follows it: the last words of a text, which nothing follows, take
+no mass away. C is a count, c a context, c' the context without its oldest word, T(c) how many different words followed
+c, V the size of the vocabulary.
 
 `WordNGram.estimate` gives the probability of every held-out word under the model of one order, from `NGramCounts`.
 """
@@ -104,9 +104,9 @@ class Backoff(WordNGram):
         P(w | c) = (C(c w) - D) / C(c) if C(c w) > 0, else a(c) P(w | c')
 
     Katz's scheme ("Estimation of probabilities from sparse data", 1987) with the absolute discount of
-    `estimate_discount` in place of his, which leaves nothing to back off to after a context whose n-grams were all seen
-    often. Single words are interpolated with 1 / V. After a context that every word followed there is nothing to back
-    off to, and what the discount took away goes back to these words, each in proportion to its share.
+    `estimate_discount`. His leaves nothing to back off to after a context whose n-grams were all seen often. Single
+    words are interpolated with 1 / V. After a context that every word followed there is nothing to back off to. What
+    the discount took away then goes back to these words, each in proportion to its share.
     """
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The evaluation record: the JSON that `reprise evaluate --save` leaves of one replica's weights.
 
-It holds what the readable model measured beside what the training's record says, and the losses of words by how often
-they stand in the training text. Claims about frequent and rare words are judged from it.
+It holds what the readable model measured beside what the training's record says. It also holds the losses of words by
+how often they stand in the training text. Claims about frequent and rare words are judged from it.
 """
 
 from collections.abc import Iterable, Mapping

@@ -307,8 +307,8 @@ class HalvingSchedule(RateSchedule):
     loss that counts is that of the epoch with the lowest validation loss.
 
     Schedule `rnnlm`, that of Mikolov's toolkit, from which the paper's 1.003 seems to come: r is the ratio of the
-    cross-entropies; from the first r < `halving_ratio` on every epoch halves the learning rate, the `patience`-th such
-    epoch (the toolkit's second), in a row or not, is the last; an epoch that made the validation loss worse is undone.
+    cross-entropies. From the first r < `halving_ratio` on every epoch halves the learning rate. The `patience`-th such
+    epoch (the toolkit's second), in a row or not, is the last. An epoch that made the validation loss worse is undone.
     """
 
     KEPT = (*RateSchedule.KEPT, "kept")

@@ -51,8 +51,8 @@ def errors(name: str) -> dict[str, float]:
 
 
 def test_an_error_that_is_no_number_is_not_passed_over():
-    assert Finding.of_largest("all", [1e-16, 2e-16]).error == 2e-16
-    assert math.isnan(Finding.of_largest("all", [1e-16, math.nan, 0.0]).error)
+    assert Finding.from_errors("all", [1e-16, 2e-16]).error == 2e-16
+    assert math.isnan(Finding.from_errors("all", [1e-16, math.nan, 0.0]).error)
     assert [compute_excess(value, 1.0) for value in (0.5, 1.0, 1.5)] == [0.0, 0.0, 0.5]
     assert math.isnan(compute_excess(math.nan, 1.0))
 

@@ -22,8 +22,8 @@ _ELISION = re.compile(r"(?<=\w)'(?=\w)")
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the parallel corpus of `raw/{train,val,test_2016_flickr}.{fr,en}.gz`: source French, target English.
 
-    Options: the first `pairs` of the training text, whether texts are set in lower case, how often a word has to stand
-    in them (`minimum_count`) to be in the vocabulary. Fact `lines`: how many the files have.
+    Options: `pairs`, how many of the training text, from the first on; `lowercase`, whether texts are set in lower
+    case; `minimum_count`, how often a word of the vocabulary stands in them. Fact `lines`: how many the files have.
 
     Raises:
         UserError: The files have fewer than `pairs`, are missing or damaged, or do not fit together.

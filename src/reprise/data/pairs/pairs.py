@@ -35,10 +35,10 @@ def make_parallel_corpus(
 ) -> Corpus:
     """Return the corpus of the pairs of train, valid and test; `lines` are the test pairs' texts, source and target.
 
-    Either vocabulary has the words that stand in the training text at least `minimum_count` times, by decreasing count,
-    ties by first appearance, and `<unk>` for all others. Facts: pairs, tokens (of the target, `</s>` counted, as the
-    model predicts them) and source_tokens a split, vocabulary and source_vocabulary, the share of `<unk>` in either,
-    `lowercase`. Texts must not hold `</s>` or `<unk>` as words.
+    Either vocabulary has the words that stand in the training text at least `minimum_count` times, and `<unk>` for all
+    others. Words stand by decreasing count, ties by first appearance. Facts: pairs, tokens and source_tokens a split;
+    vocabulary and source_vocabulary; the share of `<unk>` in either; `lowercase`. Tokens are those of the target,
+    `</s>` counted, as the model predicts them. Texts must not hold `</s>` or `<unk>` as words.
     """
     sources = {split: [source for source, _ in pairs[split]] for split in SPLITS}
     targets = {split: [[*target, SENTENCE_END] for _, target in pairs[split]] for split in SPLITS}

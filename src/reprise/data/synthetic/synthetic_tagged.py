@@ -61,9 +61,9 @@ class Source:
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus as `tagged.make_tagged_corpus` keeps it; valid and test have a fifth of the training sentences.
 
-    Words that training has once become `<unk>`. A sentence's label is whether it has the tag that comes nearest to
-    half of the training sentences. Facts besides: `best_accuracy`, the share of the test's words that the source itself
-    tags right from them and the words before them ("forward"), and from the whole sentence ("both").
+    Words that training has once become `<unk>`. A sentence's label is whether it has the tag that comes nearest to half
+    of the training sentences. Facts besides: `best_accuracy`, the share of the test's words that the source itself tags
+    right. "forward" is from the words up to each, "both" from the whole sentence.
     """
     source = make_source(options["vocabulary_size"], options["seed"])
     drawn = {

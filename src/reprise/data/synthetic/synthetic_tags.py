@@ -18,7 +18,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of the source of `markov`; valid, test1 and test2 have a tenth of the training sentences.
 
     A type bears the tag POS:Lk for each list k of successors that it stands in, and Next:Lk for the list that follows
-    it, so that tags tell what may follow what; `@nil` (POS:NIL) ends each sentence. Vocabulary, counts, facts and extra
+    it. So tags tell what may follow what. `@nil` (POS:NIL) ends each sentence. Vocabulary, counts, facts and extra
     arrays are those of `ud_french`; types that are never drawn are left out. The minimal pairs ask whether a token is
     found more probable than a type that cannot follow the token before it; what stands for their distance is the
     token's place in its sentence, from 1.

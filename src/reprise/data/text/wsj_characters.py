@@ -3,8 +3,8 @@
 Document 000 (section 4) reads the licensed raw text, 49,689 lines: a user's own Treebank-3 takes its place where the
 configuration names its folder (`reprise.config.ldc_wsj`). Without one the three files of Mikolov's text (Interspeech
 2011), 49,199 lines, are put one after the other and normalised as the paper says. Their own preprocessing leaves traces
-that make the text easier: a rare word is `<unk>` and becomes the word "unk", a number is `N` and becomes the word "n",
-`n't` and `'s` stand apart and become "n t" and "s", punctuation is gone.
+that make the text easier. A rare word is `<unk>` and becomes the word "unk"; a number is `N` and becomes the word "n".
+`n't` and `'s` stand apart and become "n t" and "s". Punctuation is gone.
 """
 
 from pathlib import Path

@@ -1,9 +1,9 @@
 """Minimal pairs for agreement in gender and number, out of a treebank's test sentences.
 
-Document 004, section 5.4, finds "a much better ability of the LL-RNN to account for agreement in gender and number at
-moderate distances" in generated sentences and leaves a proper evaluation open. Here a model reads a test sentence up
-to a word that agrees with an earlier one, and is asked whether it finds that word more probable than the form of the
-same lemma and part of speech that differs in gender alone, or in number alone.
+Document 004, section 5.4, finds in generated sentences "a much better ability of the LL-RNN to account for agreement in
+gender and number at moderate distances". It leaves a proper evaluation open. Here a model reads a test sentence up to a
+word that agrees with an earlier one. It is asked whether that word is more probable than another form of the same lemma
+and part of speech. The other form differs in gender alone, or in number alone.
 """
 
 from collections import Counter, defaultdict
@@ -42,9 +42,9 @@ def find_pairs(
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return arrays of P pairs for `Corpus.extra`, and what to say of them in `Corpus.facts`.
 
-    `tests` gives for every test split its sentences and the places of their words in the split's tokens, `corpus` all
-    sentences, in which the wrong forms are looked for, `ids` the number of every type. Sentences without heads give no
-    pair. The arrays, (P,) int32 but for position:
+    `tests` gives for every test split its sentences and the places of their words in the split's tokens. `corpus` are
+    all sentences, in which the wrong forms are looked for; `ids` is the number of every type. Sentences without heads
+    give no pair. The arrays, (P,) int32 but for position:
 
     * agreement_split: number of the split in facts["agreement"]["splits"];
     * agreement_position, int64: the right word's place in the split's tokens, so that tokens[:position] lie before it;

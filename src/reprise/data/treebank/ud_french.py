@@ -40,9 +40,9 @@ def prepare(raw: Path, options: Values) -> Corpus:
     fixed random draw.
 
     No token marks the end of a sentence (facts["boundaries"] is "none"): the text is one stream, whose sentences only
-    `offsets` know. The vocabulary, all types of the entire corpus, is sorted by their frequency in it, ties by first
-    appearance in train, test, dev, because the paper's features are of "the M most frequent word types appearing in
-    the entire corpus" (section 5.2); `counts` are those of the split train. Extra, for V types:
+    `offsets` know. The vocabulary is all types of the entire corpus, by their frequency in it, ties by first appearance
+    in train, test, dev: the paper's features are of "the M most frequent word types appearing in the entire corpus"
+    (section 5.2). `counts` are those of the split train. Extra, for V types:
 
     * corpus_counts (V,) int64, tokens of the entire corpus;
     * tag_indptr (V+1,) int64 and tag_indices int32: type t bears the tags tag_indices[tag_indptr[t]:tag_indptr[t+1]],

@@ -1,7 +1,7 @@
 """GRU, LSTM and their restricted tensor networks without autograd: all that can be is one product a window.
 
-Against autograd on the readable model: no matrix is copied for a word, gradients of matrices and embeddings exist for
-the words of the window alone, weight gradients are one product over all steps, logits become their own derivatives in
+Against autograd on the readable model: no matrix is copied for a word. Gradients of matrices and embeddings exist for
+the words of the window alone; weight gradients are one product over all steps. Logits become their own derivatives in
 place, and products use the whole vector width (`engines/gemm.py`). What lies between the large products is C++,
 `gated.cpp`. Symbols as in `models/gated.py`.
 """

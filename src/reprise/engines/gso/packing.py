@@ -1,9 +1,9 @@
 """Lines of different lengths in batches without padding: sorted inside the batch, laid out step by step.
 
 A line of n tokens gives n - 1 predictions, the first from the state that has read its first token. Inside a batch the
-lines lie in order of decreasing length, so that those which last until a step are the first ones, and only
-these have a row: row r of a step belongs to line r of its batch, and its state before is row r of the step before.
-Which lines make up a batch stays as it was: the gradient is that of the padded batch.
+lines lie in order of decreasing length. So those which last until a step are the first ones, and only these have a row.
+Row r of a step belongs to line r of its batch, and its state before is row r of the step before. Which lines make up a
+batch stays as it was: the gradient is that of the padded batch.
 """
 
 from dataclasses import dataclass

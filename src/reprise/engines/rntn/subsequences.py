@@ -57,8 +57,8 @@ class StepSettings:
         reduction: Whether a step descends the "sum" or the "mean" of its words' losses.
         dropout: The probability that a unit is dropped before the softmax.
         key: Says which units are.
-        error_bound: The largest derivative of the step's loss by a unit of a state, from its output and from the next
-            state each, as in Mikolov's toolkit ("gradient_cutoff"); 0: none.
+        error_bound: The largest derivative of the step's loss by a unit of a state; 0: none. It holds for the part from
+            its output and for that from the next state, as in Mikolov's toolkit ("gradient_cutoff").
     """
 
     learning_rate: float

@@ -1,6 +1,6 @@
 """Stacks of the models that read words and descend by plain SGD.
 
-A step gathers the vectors of words and the matrices of an r-RNTN that it reads, so that its cost grows neither with the
+A step gathers the vectors of words and the matrices of an r-RNTN that it reads. So its cost grows neither with the
 vocabulary's vectors nor with K.
 
 For a subclass of the models named here nothing is gathered: it may read its parameters in ways of its own.

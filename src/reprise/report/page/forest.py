@@ -6,6 +6,7 @@ Ours stands at its ratio to the paper's, with its 95 % interval.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from textwrap import wrap
@@ -31,6 +32,33 @@ _LEGEND = (
 )
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """The lengths of a plot, in pixels: `left` and `right` of its axis, `label_height` of a label above its row."""
+
+    is_narrow: bool
+    width: int
+    left: int
+    right: int
+    row_height: int
+    label_height: int
+    columns: int
+    """Of the legend."""
+    indent: int
+    """Of labels and legend."""
+
+    def scale(self, value: float) -> float:
+        """Return the place of a ratio; beyond the axis, that of its end."""
+        share = (min(HIGH, max(LOW, value)) - LOW) / (HIGH - LOW)
+        return round(self.left + (self.width - self.left - self.right) * share, 1)
+
+
+_NARROW = _Layout(True, 372, 8, 116, row_height=46, label_height=28, columns=1, indent=8)
+_WIDE = _Layout(False, 960, 440, 150, row_height=18, label_height=0, columns=4, indent=14)
+_TOP = 32
+"""Pixels above the first row."""
+
+
 def plot_summary(summary: Summary, is_narrow: bool = False, is_standalone: bool = False) -> str:
     """Draw the forest plot of a summary, one group per document."""
     groups = {f"{document.number} {document.name}": document.answers for document in summary.documents}
@@ -50,62 +78,59 @@ def plot_forest(groups: Mapping[str, Sequence[Answer]], is_narrow: bool = False,
     """
     groups = {title: [a for a in answers if a.plotted_comparison] for title, answers in groups.items()}
     groups = {title: answers for title, answers in groups.items() if answers}
-    width, left, right = (372, 8, 116) if is_narrow else (960, 440, 150)
-    row_height, label_height, top = (46, 28, 32) if is_narrow else (18, 0, 32)
-    columns = 1 if is_narrow else 4
-    legend_height = 16 * math.ceil(len(_LEGEND) / columns) + 8
-    bottom = top + sum(20 + row_height * len(answers) for answers in groups.values()) + 6
-    height = bottom + legend_height
+    layout = _NARROW if is_narrow else _WIDE
+    bottom = _TOP + sum(20 + layout.row_height * len(answers) for answers in groups.values()) + 6
+    height = bottom + 16 * math.ceil(len(_LEGEND) / layout.columns) + 8
     lines = [
         f'<svg class="forest {"narrow" if is_narrow else "wide"}" xmlns="http://www.w3.org/2000/svg" '
-        f'viewBox="0 0 {width} {height}" role="img" aria-label="Our effect and the paper\'s, claim by claim">'
+        f'viewBox="0 0 {layout.width} {height}" role="img" aria-label="Our effect and the paper\'s, claim by claim">'
     ]
     if is_standalone:
-        lines.append(f'<style>\n{STYLE}</style><rect width="{width}" height="{height}" style="fill:var(--bg)"/>')
-
-    def scale(value: float) -> float:
-        share = (min(HIGH, max(LOW, value)) - LOW) / (HIGH - LOW)
-        return round(left + (width - left - right) * share, 1)
-
-    for tick in range(int(LOW), int(HIGH) + 1):
-        css_class = {0: "zero", 1: "one"}.get(tick, "rule")
-        lines.append(f'<line class="{css_class}" x1="{scale(tick)}" x2="{scale(tick)}" y1="{top - 6}" y2="{bottom}"/>')
-        lines.append(
-            f'<text class="soft" text-anchor="middle" x="{scale(tick)}" y="{top - 10}">{format_fixed(tick, 0)}</text>'
-        )
-    if not is_narrow:
-        lines.append(f'<text class="soft" text-anchor="end" x="{scale(-0.3)}" y="10">opposite</text>')
-        lines.append(f'<text class="soft" text-anchor="middle" x="{scale(0)}" y="10">none</text>')
-    lines.append(f'<text class="soft" x="{scale(0.5)}" y="10">as in the paper</text>')
-    lines.append(f'<text class="soft" text-anchor="end" x="{width - 2}" y="{top - 10}">ours / paper</text>')
-    y = top
+        rectangle = f'<rect width="{layout.width}" height="{height}" style="fill:var(--bg)"/>'
+        lines.append(f"<style>\n{STYLE}</style>{rectangle}")
+    lines += _draw_axis(layout, bottom)
+    y = _TOP
     for title, answers in groups.items():
         y += 20
         lines.append(f'<text class="head" x="2" y="{y - 6}">{escape(title)}</text>')
         for answer in answers:
-            middle = y + row_height / 2 + label_height / 2
-            name = f"{answer.claim}{'*' if answer.decision.afterwards else ''}"
-            label = escape(f"{name}  {answer.title}")
-            texts = wrap(label, _NARROW_LABEL) if is_narrow else [label]
-            text_y = y + 26 - 13 * (len(texts) - 1) if is_narrow else middle + 4
-            elements = [
-                f'<text x="{8 if is_narrow else 14}" y="{text_y + 13 * i}">{text}</text>'
-                for i, text in enumerate(texts)
-            ]
-            elements += _draw_marks(answer, middle, scale)
-            ratio = answer.plotted_comparison.ratio
-            ratio_text, interval = _format_ratio(ratio.value), (ratio.low, ratio.high)
-            ratio_text += "" if None in interval else f" [{', '.join(map(_format_ratio, interval))}]"
-            elements.append(
-                f'<text class="soft" text-anchor="end" x="{width - 2}" y="{middle + 4}">{ratio_text}</text>'
-            )
-            group = f"<title>{label}: {ratio_text} times the paper's effect, {answer.answer}</title>{''.join(elements)}"
-            lines.append(f"<g>{group}</g>" if is_standalone else f'<a href="#{escape(answer.link)}">{group}</a>')
-            y += row_height
+            lines.append(_draw_answer(answer, y, layout, is_standalone))
+            y += layout.row_height
     for i, (css_class, label_text) in enumerate(_LEGEND):
-        legend_x = (8 if is_narrow else 14) + (width - 16) / columns * (i % columns)
-        lines += _draw_legend_entry(css_class, label_text, legend_x, bottom + 16 + 16 * (i // columns))
+        legend_x = layout.indent + (layout.width - 16) / layout.columns * (i % layout.columns)
+        lines += _draw_legend_entry(css_class, label_text, legend_x, bottom + 16 + 16 * (i // layout.columns))
     return "\n".join([*lines, "</svg>\n"])
+
+
+def _draw_axis(layout: _Layout, bottom: float) -> Iterator[str]:
+    """Draw the lines of the scale, their numbers and what they mean."""
+    for tick in range(int(LOW), int(HIGH) + 1):
+        css_class = {0: "zero", 1: "one"}.get(tick, "rule")
+        x = layout.scale(tick)
+        yield f'<line class="{css_class}" x1="{x}" x2="{x}" y1="{_TOP - 6}" y2="{bottom}"/>'
+        yield f'<text class="soft" text-anchor="middle" x="{x}" y="{_TOP - 10}">{format_fixed(tick, 0)}</text>'
+    if not layout.is_narrow:
+        yield f'<text class="soft" text-anchor="end" x="{layout.scale(-0.3)}" y="10">opposite</text>'
+        yield f'<text class="soft" text-anchor="middle" x="{layout.scale(0)}" y="10">none</text>'
+    yield f'<text class="soft" x="{layout.scale(0.5)}" y="10">as in the paper</text>'
+    yield f'<text class="soft" text-anchor="end" x="{layout.width - 2}" y="{_TOP - 10}">ours / paper</text>'
+
+
+def _draw_answer(answer: Answer, y: float, layout: _Layout, is_standalone: bool) -> str:
+    """Draw the row of an answer that begins at `y`: label, marks and ratio, as a link on the page."""
+    middle = y + layout.row_height / 2 + layout.label_height / 2
+    name = f"{answer.claim}{'*' if answer.decision.afterwards else ''}"
+    label = escape(f"{name}  {answer.title}")
+    texts = wrap(label, _NARROW_LABEL) if layout.is_narrow else [label]
+    text_y = y + 26 - 13 * (len(texts) - 1) if layout.is_narrow else middle + 4
+    elements = [f'<text x="{layout.indent}" y="{text_y + 13 * i}">{text}</text>' for i, text in enumerate(texts)]
+    elements += _draw_marks(answer, middle, layout.scale)
+    ratio = answer.plotted_comparison.ratio
+    ratio_text, interval = _format_ratio(ratio.value), (ratio.low, ratio.high)
+    ratio_text += "" if None in interval else f" [{', '.join(map(_format_ratio, interval))}]"
+    elements.append(f'<text class="soft" text-anchor="end" x="{layout.width - 2}" y="{middle + 4}">{ratio_text}</text>')
+    group = f"<title>{label}: {ratio_text} times the paper's effect, {answer.answer}</title>{''.join(elements)}"
+    return f"<g>{group}</g>" if is_standalone else f'<a href="#{escape(answer.link)}">{group}</a>'
 
 
 def _draw_marks(answer: Answer, middle: float, scale: Callable[[float], float]) -> Iterator[str]:

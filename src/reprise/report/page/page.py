@@ -12,7 +12,7 @@ import json
 import re
 import subprocess
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -160,16 +160,9 @@ def make_blocks(
         if not run_cards and not displays:
             continue
         address = f"{name}/{tier}"
-        part = {
-            "tier": tier,
-            "address": address,
-            "run_count": len(run_cards),
-            "experiment_count": len(all_cards),
-            "paper": name,
-        }
-        part["displays"] = [d for d in displays if d["entry"].display.function not in _APPENDIX_TABLES]
+        counts = {"run_count": len(run_cards), "experiment_count": len(all_cards)}
+        part = {"tier": tier, "address": address, "paper": name, **counts, **_group_displays(displays)}
         part["absences"] = [(entry, absence) for entry in display_entries if (absence := find_absence(context, entry))]
-        part["appendix"] = [d for d in displays if d["entry"].display.function in _APPENDIX_TABLES]
         parts.append(part)
         if parts[1:]:  # the fullest tier stands open in the document's section
             blocks[address] = _render_template("tier", part=part)
@@ -194,6 +187,15 @@ def make_blocks(
         assumptions_without_runs=[key for key in paper.assumptions if key not in assumptions_with_runs],
     )
     return blocks
+
+
+def _group_displays(displays: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Group figures and tables: those of the document, and those about the reproduction itself."""
+    groups: dict[str, list[dict[str, Any]]] = {"displays": [], "appendix": []}
+    for display in displays:
+        is_appendix = display["entry"].display.function in _APPENDIX_TABLES
+        groups["appendix" if is_appendix else "displays"].append(display)
+    return groups
 
 
 def _describe_display(entry: Entry, paper: str, tier: str) -> str:

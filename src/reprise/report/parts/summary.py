@@ -179,11 +179,7 @@ def summarise(tiers: Tiers) -> Summary:
     tiers = select_judging_tiers(tiers)
     answers = collect_answers(tiers)
     contexts = list(next(iter(tiers.values())).values())
-    documents = []
-    for context in contexts:
-        own_answers, headline = filter_by_paper(answers, context.paper_id), context.paper.headline
-        main = next((a for a in own_answers if headline and a.claim == headline.claim), None)
-        documents.append(Document(context, main, own_answers))
+    documents = [_make_document(context, answers) for context in contexts]
     all_contexts = [context for papers in tiers.values() for context in papers.values()]
     stability = [
         (context.paper.document, counts) for context in all_contexts for counts in count_unstable(context.runs.values())
@@ -194,12 +190,6 @@ def summarise(tiers: Tiers) -> Summary:
     trained = [answer for answer in answers if answer.is_trained]
     with_alternatives = [answer for answer in trained if answer.answer in JUDGED and answer.alternatives]
     numbers = {document.id: document.number for document in documents}
-    replaced_data = {
-        context.paper.document: deviation.title
-        for context in contexts
-        for deviation in context.paper.deviations.values()
-        if deviation.data
-    }
     return Summary(
         documents=documents,
         answers=answers,
@@ -226,11 +216,28 @@ def summarise(tiers: Tiers) -> Summary:
             for a in answers
             if a.decision and a.decision.kind == "unit" and a.answer != AGREES
         ],
-        replaced_data=replaced_data,
+        replaced_data=_find_replaced_data(contexts),
         nearest_settings=[
             setting for document in documents if (setting := _find_nearest_setting(document.context, document.answers))
         ],
     )
+
+
+def _make_document(context: Context, answers: Sequence[Answer]) -> Document:
+    """Make a document of its answers, with the one to its main claim."""
+    own_answers, headline = filter_by_paper(answers, context.paper_id), context.paper.headline
+    main = next((a for a in own_answers if headline and a.claim == headline.claim), None)
+    return Document(context, main, own_answers)
+
+
+def _find_replaced_data(contexts: Sequence[Context]) -> dict[str, str]:
+    """Return the titles of the deviations by which a document's data are replaced, by its number."""
+    return {
+        context.paper.document: deviation.title
+        for context in contexts
+        for deviation in context.paper.deviations.values()
+        if deviation.data
+    }
 
 
 def _find_nearest_setting(context: Context, answers: Sequence[Answer]) -> NearestSetting | None:

@@ -23,8 +23,8 @@ class BatchedSGD(HalvingSchedule):
     """Epochs over the training text, each followed by the loss on the validation and test text.
 
     A text is one stream: its sentences joined, `</s>` kept, predicted and counted, and read before the first word. For
-    training it is cut into `batch_size` streams of equal length (the remainder, fewer than `batch_size` words, is left
-    out), which are read in parallel, `steps` words at a time with one SGD step each; the last window of an epoch may be
+    training it is cut into `batch_size` streams of equal length; the remainder, fewer than `batch_size` words, is left
+    out. They are read in parallel, `steps` words at a time with one SGD step each. The last window of an epoch may be
     shorter. The state starts at zero in every epoch and is carried from window to window. Validation and test text are
     read in one stream, the state carried from the first word to the last.
     """

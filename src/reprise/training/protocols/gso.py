@@ -26,9 +26,9 @@ class LineEpochs(BatchEpochs):
     """Replica r trains on fold r and is seeded with r: replicas of two experiments are pairs.
 
     Every epoch reads all training lines in a new random order and is followed by the loss on the validation lines. When
-    the last one is over, or became unstable, the test lines are read with the parameters of the epoch with the lowest
-    validation loss ("best-valid"). A loss that is not finite ends training: as long as one epoch was finished the best
-    of them counts, and `diverged_epoch` says in which one it happened; else `Diverged` is raised.
+    the last one is over, or became unstable, the test lines are read with the parameters of the best epoch: that of the
+    lowest validation loss ("best-valid"). A loss that is not finite ends training. As long as one epoch was finished
+    the best of them counts, and `diverged_epoch` says in which one it happened; else `Diverged` is raised.
 
     UserError without a corpus, or with one that has no such fold.
     """

@@ -1,6 +1,6 @@
 """Any torch module as a language model, on streams of words or characters, from torch's own parts.
 
-The module has `forward(x, state) -> (logits, state)`, with x (T, B) integers and logits (T, B, V), and
+The module has `forward(x, state) -> (logits, state)`, with x (T, B) integers and logits (T, B, V). It also has
 `initial_state(B)`, a tensor or a tuple of them, batch in any axis. Dropout is the module's own.
 """
 
@@ -48,8 +48,8 @@ class LanguageModel(RateSchedule):
     read in one stream, the state carried. The losses that are reported are those of the epoch with the lowest
     validation loss.
 
-    Random numbers are torch's own: `torch.manual_seed` before the module is made, and their state is saved, so that a
-    training that was stopped goes on to the same bits.
+    Random numbers are torch's own, by `torch.manual_seed` before the module is made. Their state is saved: a training
+    that was stopped goes on to the same bits.
 
     A stack gives its device. Its members take turns, each with its own module: nobody knows whether any module can be
     computed for several members at once. So each comes to the bits that it has alone.

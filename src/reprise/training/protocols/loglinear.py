@@ -34,14 +34,14 @@ class Windows(Epochs):
 
     With the scheme "sliding" a target is the word after W others; "streams" is truncated backpropagation on a carried
     state (`loglinear_text.py`). Training ends after `patience` epochs in a row whose validation loss is not below the
-    lowest before them, or after `max_epochs`. Reported are the losses of the last epoch, as of a training whose weights
-    are not taken back (`cross_entropy`), and those of the epoch with the lowest validation loss (`cross_entropy_best`).
-    The training loss of an epoch is the mean over its batches, each under the weights before its step, as Keras shows
-    it.
+    lowest before them, or after `max_epochs`. Reported are the losses of the last epoch (`cross_entropy`), as of a
+    training whose weights are not taken back. Beside them stand those of the epoch with the lowest validation loss
+    (`cross_entropy_best`). The training loss of an epoch is the mean over its batches, each under the weights before
+    its step, as Keras shows it.
 
-    After the last epoch the training text is read with the last weights (`cross_entropy_evaluated`); with the scheme
-    "sliding" the agreement pairs are judged, if the corpus has any, and words are drawn, `sample_words` a text, after
-    the last window of the training text. UserError without a corpus, or with one that does not fit.
+    After the last epoch the training text is read with the last weights (`cross_entropy_evaluated`). With the scheme
+    "sliding" the agreement pairs are judged, if the corpus has any. Words are then drawn too, `sample_words` a text,
+    after the last window of the training text. UserError without a corpus, or with one that does not fit.
     """
 
     PARTS, LAST_PARTS = ("train", "valid", *TESTS), (TRAINING_TEXT, "agreement", "sample")

@@ -56,9 +56,9 @@ class Recall(_NamedTexts, Steps):
     others with one of 1 to `filler` words; "alike" has 0 to `filler` words equally often, so that no distance is met
     more often than another.
 
-    The loss is that of the name at the blank alone. Before the first step and after the last the norms of the
-    Jacobians are measured on texts with the longest filler; at the end also how often, and with what probability, the
-    name is recalled, by the number of words between it and the blank.
+    The loss is that of the name at the blank alone. Before the first step and after the last the norms of the Jacobians
+    are measured on texts with the longest filler. At the end it is also measured how often, and with what probability,
+    the name is recalled. That is by the number of words between it and the blank.
     """
 
     KEPT = ("step", "log", "data", "jacobians", "recalled")

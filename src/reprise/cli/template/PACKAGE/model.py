@@ -26,12 +26,12 @@ class SCRN(nn.Module):
             self.V = nn.Linear(context_size, vocabulary, bias=False)
 
     def initial_state(self, batch: int) -> State:
-        """The state before the first word: s (B, C) and h (B, H) of zeros."""
+        """Return the state before the first word: s (B, C) and h (B, H) of zeros."""
         s, h = (self.U.weight.new_zeros(batch, size) for size in self.sizes)
         return s, h
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """Words x (T, B) -> logits (T, B, V) of the next words, and the state after the last."""
+        """Compute logits (T, B, V) of the next words, and the state after the last, from words x (T, B)."""
         s, h = state
         slow, fast = [], []
         for word in x:

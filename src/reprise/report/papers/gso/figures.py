@@ -47,13 +47,7 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
     unstable.
     """
     names = context.list_cited_experiments(figure_id)
-    settings = {"tokens": "data.tokens", "second": "model.second_order_size", "hidden": "model.hidden_size"}
-    points = pd.DataFrame(
-        {key: [context.get_setting(n, setting) for n in names] for key, setting in settings.items()}, index=names
-    )
-    points["ratio"] = points.second / points.hidden
-    points["n"] = [len(context.get_values_by_replica(name, TOKEN)) for name in names]
-    points["unstable"] = [bool(list_unstable(context, name)) for name in names]
+    points = _collect_ratio_points(context, names)
     if not points.n.sum():
         return style.draw_absence(context, figure_id, names)
     figure, (left, right) = style.make_panels(3.2, 1, 2)
@@ -88,17 +82,31 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
         axes.axvline(_OPTIMUM, **style.DOTTED)
         _set_ratio_axis(axes, points[points.n > 0])
     left.set_ylabel("test loss")
-    handles += [
+    _add_legend(figure, [*handles, *_make_mark_handles(points.unstable.any())], context, names)
+    return figure
+
+
+def _collect_ratio_points(context: Context, names: list[str]) -> pd.DataFrame:
+    """Collect the kind of token and the ratio of each model, its number of folds, and whether one became unstable."""
+    settings = {"tokens": "data.tokens", "second": "model.second_order_size", "hidden": "model.hidden_size"}
+    points = pd.DataFrame(
+        {key: [context.get_setting(n, setting) for n in names] for key, setting in settings.items()}, index=names
+    )
+    points["ratio"] = points.second / points.hidden
+    points["n"] = [len(context.get_values_by_replica(name, TOKEN)) for name in names]
+    points["unstable"] = [bool(list_unstable(context, name)) for name in names]
+    return points
+
+
+def _make_mark_handles(has_unstable: bool) -> list[Line2D]:
+    """Make the legend's entries of what both panels mark."""
+    handles = [
         make_handle(style.DOTTED, f"best in the paper, about {_OPTIMUM}"),
         make_handle(_BEST_STYLE, "best of ours"),
-    ]
-    handles += [
         _BAR_HANDLE,
         make_handle({**_FIRST, "linestyle": "none", "markerfacecolor": "white"}, "hollow: one fold"),
     ]
-    handles += [make_handle(_UNSTABLE_STYLE, "a fold became unstable")] if points.unstable.any() else []
-    _add_legend(figure, handles, context, names)
-    return figure
+    return [*handles, make_handle(_UNSTABLE_STYLE, "a fold became unstable")] if has_unstable else handles
 
 
 def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
@@ -130,13 +138,7 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
         loss_axes.plot(((losses * counts).sum(axis=1) / total)[is_frequent], **line_style, **_MARKED_LINE)
         count_axes.plot(total, **line_style, **_MARKED_LINE)
         handles.append(make_handle({**line_style, **_MARKED_LINE}, kind))
-    letter_counts = losses_by_name["letters"][1].sum(axis=1)
-    if share := letter_counts[letter_counts.index > LONG].sum() / letter_counts.sum():
-        for axes in (loss_axes, count_axes):
-            axes.axvline(LONG + 0.5, **style.DOTTED)
-        text = f"letters beyond the {LONG}th:\n{format_significant(100 * share, 2)} % of all"
-        position = (LONG + 0.5, 0.97)
-        count_axes.annotate(text, position, (4, 0), ("data", "axes fraction"), "offset points", fontsize=7, va="top")
+    _mark_long_words(loss_axes, count_axes, losses_by_name["letters"][1].sum(axis=1))
     style.set_integer_ticks(count_axes.xaxis, 30)
     loss_axes.set_ylim(bottom=0)
     loss_axes.set_ylabel("test loss (nats per character)")
@@ -152,6 +154,16 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
         handles.append(make_handle(style.OUR_REPLICA | {"color": style.GREY}, f"one of {folds} folds"))
     _add_legend(figure, handles, context, [name])
     return figure
+
+
+def _mark_long_words(loss_axes: Axes, count_axes: Axes, letter_counts: pd.Series) -> None:
+    """Mark where long words begin, with the share of letters beyond."""
+    if share := letter_counts[letter_counts.index > LONG].sum() / letter_counts.sum():
+        for axes in (loss_axes, count_axes):
+            axes.axvline(LONG + 0.5, **style.DOTTED)
+        text = f"letters beyond the {LONG}th:\n{format_significant(100 * share, 2)} % of all"
+        position = (LONG + 0.5, 0.97)
+        count_axes.annotate(text, position, (4, 0), ("data", "axes fraction"), "offset points", fontsize=7, va="top")
 
 
 def _get_half_width(loss: MeanEstimate) -> float | None:
