@@ -24,8 +24,8 @@ INLINE Power power(vec x) {
 // 1 / (1 + e^-x): 0 from x = -89 down.
 INLINE vec logistic(vec x) {
   vec y = -x;
-  y = y > 89.f ? all(89.f) : y;
-  y = y < -87.f ? all(-87.f) : y;
+  y = y > 89.f ? broadcast(89.f) : y;
+  y = y < -87.f ? broadcast(-87.f) : y;
   const Power e = power(y);
   return 1.f / (1.f + e.scale * (1.f + e.q));
 }
@@ -34,7 +34,7 @@ INLINE vec logistic(vec x) {
 INLINE vec tanh(vec x) {
   const bits sign = reinterpret_cast<bits>(x) & 0x80000000u;
   vec y = reinterpret_cast<vec>(reinterpret_cast<bits>(x) ^ sign);
-  y = y > 10.f ? all(10.f) : y;
+  y = y > 10.f ? broadcast(10.f) : y;
   const Power e = power(y + y);
   const vec t = (e.scale * e.q + (e.scale - 1.f)) / (e.scale * e.q + (e.scale + 1.f));
   return reinterpret_cast<vec>(reinterpret_cast<bits>(t) | sign);

@@ -14,7 +14,7 @@ struct Floats {
   ~Floats() { std::free(data); }
 
   // At least `count` floats; what they held is lost where they were fewer.
-  void need(size_t count) {
+  void reserve(size_t count) {
     if (count <= size) return;
     std::free(data);
     const size_t page = 1 << 21, bytes = (count * sizeof(float) + page - 1) / page * page;

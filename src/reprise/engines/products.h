@@ -19,7 +19,7 @@ INLINE void add_products(vec (&sum)[R][C], int depth, const float* a, long a_row
     for (int c = 0; c < C; c++) factor[c] = load(b + c * LANES);
 #pragma GCC unroll 16
     for (int r = 0; r < R; r++) {
-      const vec x = in_register(all(a[r * a_row]));
+      const vec x = keep_in_register(broadcast(a[r * a_row]));
 #pragma GCC unroll 4
       for (int c = 0; c < C; c++) sum[r][c] += x * factor[c];
     }
@@ -27,7 +27,7 @@ INLINE void add_products(vec (&sum)[R][C], int depth, const float* a, long a_row
 }
 
 // Rows of C vectors into memory, or added to what is there.
-template <int R, int C> INLINE void put(const vec (&sum)[R][C], float* out, long out_row, bool add = false) {
+template <int R, int C> INLINE void store_block(const vec (&sum)[R][C], float* out, long out_row, bool add = false) {
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
@@ -39,26 +39,26 @@ template <int R, int C> INLINE void put(const vec (&sum)[R][C], float* out, long
 
 // out[r] (WIDE columns each) = start[r] + rows r of a, times a tile of WIDE columns.
 template <int R>
-INLINE void wide_product(const float* const* start, const float* a, long a_row, int depth, const float* tile,
-                         float* out) {
+INLINE void multiply_wide(const float* const* start, const float* a, long a_row, int depth, const float* tile,
+                          float* out) {
   vec sum[R][4];
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
     for (int c = 0; c < 4; c++) sum[r][c] = load(start[r] + c * LANES);
   add_products<R, 4>(sum, depth, a, a_row, 1, tile, WIDE);
-  put<R, 4>(sum, out, WIDE);
+  store_block<R, 4>(sum, out, WIDE);
 }
 
 // out (rows, tiles NARROW) = a (rows, depth) times a matrix (depth, tiles NARROW) in tiles.
-inline void narrow_product(const float* a, long a_row, int rows, int depth, const float* matrix, int tiles,
-                           float* out) {
+inline void multiply_narrow(const float* a, long a_row, int rows, int depth, const float* matrix, int tiles,
+                            float* out) {
   for (int k = 0; k < tiles; k++, matrix += (long)depth * NARROW)
-    in_blocks<NARROW_ROWS>(rows, [&](auto size, int first) {
+    for_each_block<NARROW_ROWS>(rows, [&](auto size, int first) {
       constexpr int R = decltype(size)::value;
       vec sum[R][2] = {};
       add_products<R, 2>(sum, depth, a + first * a_row, a_row, 1, matrix, NARROW);
-      put<R, 2>(sum, out + ((long)first * tiles + k) * NARROW, (long)tiles * NARROW);
+      store_block<R, 2>(sum, out + ((long)first * tiles + k) * NARROW, (long)tiles * NARROW);
     });
 }
 
@@ -76,14 +76,14 @@ struct Prefetch {
 inline void add_transposed_product(const float* a, long a_row, int columns, const float* b, long b_row, int depth,
                                    float* matrix, int tiles, Prefetch next) {
   const int lines = 1 + (next.end - next.at) / 16 * NARROW_ROWS / (columns * tiles);
-  in_blocks<NARROW_ROWS>(columns, [&](auto size, int first) {
+  for_each_block<NARROW_ROWS>(columns, [&](auto size, int first) {
     constexpr int R = decltype(size)::value;
     for (int k = 0; k < tiles; k++) {
       next.lines(lines);
       float* m = matrix + ((long)k * columns + first) * NARROW;
       vec sum[R][2] = {};
       add_products<R, 2>(sum, depth, a + first, 1, a_row, b + k * NARROW, b_row);
-      put<R, 2>(sum, m, NARROW, true);
+      store_block<R, 2>(sum, m, NARROW, true);
     }
   });
 }

@@ -26,21 +26,21 @@ constexpr int REGISTERS = 16;
 
 typedef float vec __attribute__((vector_size(LANES * 4), may_alias));
 typedef uint32_t bits __attribute__((vector_size(LANES * 4), may_alias));
-typedef float loose_vec __attribute__((vector_size(LANES * 4), may_alias, aligned(4)));
+typedef float unaligned_vec __attribute__((vector_size(LANES * 4), may_alias, aligned(4)));
 
 #define INLINE inline __attribute__((always_inline))
 
 INLINE vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }  // p: vector boundary
 INLINE void store(float* p, vec a) { *reinterpret_cast<vec*>(p) = a; }
-INLINE void store_anywhere(float* p, vec a) { *reinterpret_cast<loose_vec*>(p) = a; }
+INLINE void store_unaligned(float* p, vec a) { *reinterpret_cast<unaligned_vec*>(p) = a; }
 INLINE vec zeros() { return vec{}; }
-INLINE vec all(float x) { return x - vec{}; }
+INLINE vec broadcast(float x) { return x - vec{}; }
 INLINE vec max(vec a, vec b) { return a > b ? a : b; }
 constexpr int rounded_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 // Keeps a factor of several products in a register. GCC 12 would load it anew for each, and the loads, not the
 // multiplications, would set the pace: 5 % slower at the sizes of PTB.
-INLINE vec in_register(vec a) {
+INLINE vec keep_in_register(vec a) {
 #if defined(__AVX512F__)
   __asm__("" : "+v"(a));
 #elif defined(__x86_64__)
@@ -77,7 +77,7 @@ INLINE PowersOfTwo powers_of_two(vec x) {
 // slowly; NaN stays NaN. 2^f is a polynomial (relative error 8e-8 in float32, coefficients fitted for the smallest
 // largest error).
 INLINE vec exp(vec x) {
-  const auto [exponent, f] = powers_of_two(x < -69.f ? all(-69.f) : x);
+  const auto [exponent, f] = powers_of_two(x < -69.f ? broadcast(-69.f) : x);
   vec p = f * 0.00015353362f + 0.0013398875f;
   p = p * f + 0.00961843692f;
   p = p * f + 0.0555033237f;
@@ -88,7 +88,7 @@ INLINE vec exp(vec x) {
 }
 
 INLINE vec sigmoid(vec x) {
-  x = x < -69.f ? all(-69.f) : x;
+  x = x < -69.f ? broadcast(-69.f) : x;
   return 1.f / (1.f + exp(-x));
 }
 
@@ -127,7 +127,7 @@ template <int LARGEST, class F> INLINE void with_constant(int n, int start, F&& 
 
 // Cuts 0 .. n-1 into blocks of nearly equal size, at most LARGEST, and calls f(constant<size>, first) for each. Loops
 // over a size that the compiler knows keep their sums in registers, and equal blocks leave no slow remainder of one.
-template <int LARGEST, class F> INLINE void in_blocks(int n, F&& f) {
+template <int LARGEST, class F> INLINE void for_each_block(int n, F&& f) {
   const int blocks = (n + LARGEST - 1) / LARGEST;
   for (int b = 0, start = 0; b < blocks; b++) {
     const int size = n / blocks + (b < n % blocks);

@@ -50,10 +50,12 @@ def make_tagged_corpus(
     kinds = {
         word: KINDS.index("single" if len(tags_seen) == 1 else "ambiguous") for word, tags_seen in tags_by_word.items()
     }
-    encoded: dict[str, Split] = {}
+    encoded = {
+        split: Split.from_sentences([[word for word, _ in sentence] for sentence in sentences], counts)
+        for split, sentences in splits.items()
+    }
     extra: dict[str, np.ndarray] = {}
     for split, sentences in splits.items():
-        encoded[split] = Split.from_sentences([[word for word, _ in sentence] for sentence in sentences], counts)
         rows = {
             "tags": [tags[tag] for _, tag in chain(*sentences)],
             "kinds": [kinds.get(word, KINDS.index("unseen")) for word, _ in chain(*sentences)],

@@ -14,18 +14,18 @@ struct Part {
   int count;
 
   INLINE vec get(const float* p, float rest = 0) const {
-    if (count == LANES) return *reinterpret_cast<const loose_vec*>(p);
-    vec a = all(rest);
+    if (count == LANES) return *reinterpret_cast<const unaligned_vec*>(p);
+    vec a = broadcast(rest);
     std::memcpy(&a, p, sizeof(float) * count);
     return a;
   }
   INLINE void put(float* p, vec a) const {
-    if (count == LANES) store_anywhere(p, a);
+    if (count == LANES) store_unaligned(p, a);
     else std::memcpy(p, &a, sizeof(float) * count);
   }
 };
 
-template <class F> INLINE void each_part(int n, F&& f) {
+template <class F> INLINE void for_each_part(int n, F&& f) {
   int i = 0;
   for (; i + LANES <= n; i += LANES) f(i, Part{LANES});
   if (i < n) f(i, Part{n - i});
@@ -44,12 +44,12 @@ struct Window {
   // f(place in (T, B, H), place in (T, B, G H), place in (B, H), part) over step t.
   template <class F> INLINE void each(int t, int G, F&& f) const {
     for (int b = 0; b < B; b++)
-      each_part(H, [&](int i, Part part) { f(at(t, b) + i, G * at(t, b) + i, (long)b * H + i, part); });
+      for_each_part(H, [&](int i, Part part) { f(at(t, b) + i, G * at(t, b) + i, (long)b * H + i, part); });
   }
 };
 
-// Words' matrices: row b of step t of a window uses `matrix_of_row[t B + b]`; `order` has the rows of each step by matrix.
-// Matrices (K, width, width) are padded with zeros to whole vectors.
+// Words' matrices: row b of step t of a window uses `matrix_of_row[t B + b]`; `order` has the rows of each step by
+// matrix. Matrices (K, width, width) are padded with zeros to whole vectors.
 struct Matrices {
   int32_t B, H, width;
   float* matrices;
@@ -70,7 +70,7 @@ INLINE void multiply(const float* const (&h)[ROWS], const float* matrix, int H, 
     for (int c = 0; c < C; c++) factor[c] = load(matrix + c * LANES);
 #pragma GCC unroll 3
     for (int r = 0; r < R; r++) {
-      const vec x = in_register(all(h[r][s]));
+      const vec x = keep_in_register(broadcast(h[r][s]));
 #pragma GCC unroll 8
       for (int c = 0; c < C; c++) sum[r][c] += x * factor[c];
     }
@@ -100,7 +100,7 @@ void reprise_multiply(const Matrices* m, int t, const float* h, float* out) {
     const float* from[ROWS];
     float* to[ROWS];
     for (int r = 0; r < count; r++) from[r] = h + rows[r] * m->H, to[r] = out + rows[r] * m->H;
-    in_blocks<COLUMNS>(m->width / LANES, [&](auto size, int first) {
+    for_each_block<COLUMNS>(m->width / LANES, [&](auto size, int first) {
       constexpr int C = decltype(size)::value;
       if (count == 1) multiply<1, C>(from, matrix, m->H, m->width, to, first);
       else if (count == 2) multiply<2, C>(from, matrix, m->H, m->width, to, first);
@@ -112,7 +112,7 @@ void reprise_multiply(const Matrices* m, int t, const float* h, float* out) {
 // out (B, H): the matrix of row b times row b of d (B, H).
 void reprise_multiply_transposed(const Matrices* m, int t, const float* d, float* out) {
   static thread_local Floats padded;
-  padded.need((size_t)ROWS * m->width);
+  padded.reserve((size_t)ROWS * m->width);
   each_run(*m, t, [&](const float* matrix, const int64_t* rows, int count) {
     for (int r = 0; r < count; r++) {
       float* row = padded.data + (long)r * m->width;
@@ -222,10 +222,10 @@ void reprise_gru_backward_reset(const Window* w, int t, const float* by_reset) {
 double reprise_softmax_minus_target(float* L, int n, int V, const int64_t* targets, float* sums) {
   double loss = 0;
   for (int r = 0; r < n; r++, L += V) {
-    vec most = all(-INFINITY), total = zeros();
-    each_part(V, [&](int i, Part p) { most = max(p.get(L + i, -INFINITY), most); });
+    vec most = broadcast(-INFINITY), total = zeros();
+    for_each_part(V, [&](int i, Part p) { most = max(p.get(L + i, -INFINITY), most); });
     const float greatest = largest(most), target = L[targets[r]];
-    each_part(V, [&](int i, Part p) {
+    for_each_part(V, [&](int i, Part p) {
       const vec e = exp(p.get(L + i) - greatest);
       p.put(L + i, e);
       total += p.get(L + i);
@@ -233,7 +233,7 @@ double reprise_softmax_minus_target(float* L, int n, int V, const int64_t* targe
     float Z = 0;
     for (int i = 0; i < LANES; i++) Z += total[i];
     const float share = 1.f / Z;
-    each_part(V, [&](int i, Part p) {
+    for_each_part(V, [&](int i, Part p) {
       const vec probability = p.get(L + i) * share;
       p.put(L + i, probability);
       p.put(sums + i, p.get(sums + i) + probability);

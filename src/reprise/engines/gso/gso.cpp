@@ -14,7 +14,7 @@ constexpr int GRADIENT_ROWS = 128;  // of a product's two factors at a time: the
 
 struct Sizes {
   int32_t V, H, M;                  // M = 0: no A, B, C
-  int32_t linear, scaled, shared;   // W there; S there; one row of D for all symbols
+  int32_t linear, scaled, shared;   // whether the model has W; S; one row of D for all symbols
   int32_t tanh;
 };
 
@@ -34,9 +34,9 @@ struct Rows {
   Floats floats;
   long stride = 0;
 
-  void need(int64_t rows, int n) {
+  void reserve(int64_t rows, int n) {
     stride = vectors(n) * LANES + LANES;
-    floats.need((size_t)rows * stride);
+    floats.reserve((size_t)rows * stride);
   }
   float* operator[](int64_t i) const { return floats.data + i * stride; }
 };
@@ -61,32 +61,32 @@ struct Packed {
     if (s.scaled) S.resize(s.V, H);
     D.resize(s.shared ? 1 : s.V, H);
     out.resize(s.V, H);
-    panels.need((size_t)GRADIENT_ROWS * std::max(h_width, m_width)), step_sum.need(h_width);
+    panels.reserve((size_t)GRADIENT_ROWS * std::max(h_width, m_width)), step_sum.reserve(h_width);
   }
 
-  void take(const Parameters& p, bool both) {
+  void read_parameters(const Parameters& p, bool both) {
     struct Pair { Weights* to; const float* from; };
     for (auto [to, from] : {Pair{&A, p.A}, Pair{&C, p.C}, Pair{&W, p.W}, Pair{&out.V, p.V}}) {
       if (!to->n) continue;
-      to->take_by_row(from);
-      if (both) to->take_by_column(from), to->clear_gradient();
+      to->read_by_row(from);
+      if (both) to->read_by_column(from), to->clear_gradient();
     }
-    B.take(p.B), S.take(p.S), D.take(p.D), out.c.take(p.c);
+    B.read(p.B), S.read(p.S), D.read(p.D), out.c.read(p.c);
     if (both) B.clear_gradient(), S.clear_gradient(), D.clear_gradient(), out.c.clear_gradient();
   }
 
-  void give(const Parameters& g) const {
+  void write_gradients(const Parameters& g) const {
     struct Pair { const Weights* from; float* to; };
     for (auto [from, to] : {Pair{&A, g.A}, Pair{&C, g.C}, Pair{&W, g.W}, Pair{&out.V, g.V}})
-      if (from->n) from->give_gradient(to);
-    B.give_gradient(g.B), S.give_gradient(g.S), D.give_gradient(g.D), out.c.give_gradient(g.c);
+      if (from->n) from->write_gradient(to);
+    B.write_gradient(g.B), S.write_gradient(g.S), D.write_gradient(g.D), out.c.write_gradient(g.c);
   }
 
   void forward(const Batch& b, bool training) {
     const int64_t rows = b.starts[b.steps], kept = training ? rows : b.starts[1];
-    h.need(rows, H);
-    if (M) Ch.need(kept, M), product.need(b.starts[1], M);
-    if (s.scaled) Wh.need(kept, H);
+    h.reserve(rows, H);
+    if (M) Ch.reserve(kept, M), product.reserve(b.starts[1], M);
+    if (s.scaled) Wh.reserve(kept, H);
     for (int64_t t = 0; t < b.steps; t++) step_forward(b, t, training);
   }
 
@@ -96,7 +96,7 @@ struct Packed {
     const float* h_before = t ? h[b.starts[t - 1]] : nullptr;
     if (t && M) {
       multiply(h_before, h.stride, k, H, C.by_row.data, M, Ch[kept], Ch.stride, false);
-      for (int64_t r = 0; r < k; r++) second_order(x[r], Ch[kept + r], product[r]);
+      for (int64_t r = 0; r < k; r++) multiply_second_order(x[r], Ch[kept + r], product[r]);
       multiply(product[0], product.stride, k, M, A.by_row.data, H, h[first], h.stride, false);
     }
     if (t && s.linear) {
@@ -107,12 +107,12 @@ struct Packed {
   }
 
   // B x * C h.
-  void second_order(int x, const float* Ch_row, float* to) const {
+  void multiply_second_order(int x, const float* Ch_row, float* to) const {
     const float* Bx = B.row(x);
     for (int j = 0; j < m_width; j += LANES) store(to + j, load(Bx + j) * load(Ch_row + j));
   }
 
-  // A row of h from z without D, and without S x * W h where S is there.
+  // A row of h from z without D, and without S x * W h where the model has S.
   void activate(int x, bool recurrent, const float* Wh_row, float* row) const {
     for (int j = 0; j < h_width; j += LANES) {
       vec z = load(D.row(x) + j);
@@ -125,10 +125,10 @@ struct Packed {
   // From dh, by each state through the softmax alone, in dz.
   void backward(const Batch& b) {
     const int64_t rows = b.starts[b.steps];
-    if (M) dCh.need(rows, M);
-    if (s.scaled) dWh.need(rows, H);
+    if (M) dCh.reserve(rows, M);
+    if (s.scaled) dWh.reserve(rows, H);
     for (int64_t t = b.steps - 1; t >= 0; t--) step_backward(b, t);
-    gradients(b);
+    add_weight_gradients(b);
   }
 
   void step_backward(const Batch& b, int64_t t) {
@@ -142,7 +142,7 @@ struct Packed {
     float* dh_before = dz[b.starts[t - 1]];
     if (M) {
       multiply(dz[first], dz.stride, k, H, A.by_column.data, M, dCh[first], dCh.stride, false);
-      for (int64_t i = first; i < first + k; i++) through_product(b.inputs[i], Ch[i], dCh[i]);
+      for (int64_t i = first; i < first + k; i++) differentiate_product(b.inputs[i], Ch[i], dCh[i]);
       multiply(dCh[first], dCh.stride, k, M, C.by_column.data, H, dh_before, dz.stride, true);
     }
     if (s.linear) {
@@ -167,7 +167,7 @@ struct Packed {
   }
 
   // d (B x * C h) -> d (C h) in place, with the gradient of B.
-  void through_product(int x, const float* Ch_row, float* d) {
+  void differentiate_product(int x, const float* Ch_row, float* d) {
     for (int j = 0; j < m_width; j += LANES) {
       const vec g = load(d + j);
       store(B.slope(x) + j, load(B.slope(x) + j) + g * load(Ch_row + j));
@@ -176,7 +176,7 @@ struct Packed {
   }
 
   // dA = sum dz (B x * C h)', dC = sum d(C h) h_{t-1}', dW likewise: every row but those of the first step.
-  void gradients(const Batch& b) {
+  void add_weight_gradients(const Batch& b) {
     const float* state_before[GRADIENT_ROWS];
     int64_t t = 1;
     for (int64_t first = b.starts[std::min<int64_t>(1, b.steps)]; first < b.starts[b.steps]; first += GRADIENT_ROWS) {
@@ -185,12 +185,12 @@ struct Packed {
         while (b.starts[t + 1] <= first + i) t++;
         state_before[i] = h[b.starts[t - 1] + first + i - b.starts[t]];
       }
-      into_panels(rows, H, panels.data, [&](int i, int j) { return load(state_before[i] + j); });
+      pack_panels(rows, H, panels.data, [&](int i, int j) { return load(state_before[i] + j); });
       if (M) add_transposed(dCh[first], dCh.stride, M, rows, panels.data, H, C.gradient.data);
       const Rows& d = s.scaled ? dWh : dz;
       if (s.linear) add_transposed(d[first], d.stride, H, rows, panels.data, H, W.gradient.data);
       if (!M) continue;
-      into_panels(rows, M, panels.data, [&](int i, int j) {
+      pack_panels(rows, M, panels.data, [&](int i, int j) {
         return load(B.row(b.inputs[first + i]) + j) * load(Ch[first + i] + j);
       });
       add_transposed(dz[first], dz.stride, H, rows, panels.data, M, A.gradient.data);
@@ -205,10 +205,10 @@ void reprise_packed_free(Packed* p) { delete p; }
 
 // The summed loss of a batch in nats; fills the gradients of the loss in which each row counts its line's share.
 double reprise_packed_train(Packed* p, const Parameters* parameters, const Parameters* gradients, const Batch* b) {
-  p->take(*parameters, true);
+  p->read_parameters(*parameters, true);
   p->forward(*b, true);
   const int64_t rows = b->starts[b->steps];
-  p->dz.need(rows, p->H);
+  p->dz.reserve(rows, p->H);
   double loss = 0;
   p->out.set_shares(b->share, b->starts, b->steps);
   for (int64_t i = 0; i < rows; i += OUTPUT_ROWS) {
@@ -217,13 +217,13 @@ double reprise_packed_train(Packed* p, const Parameters* parameters, const Param
     p->out.backward(p->h[i], p->h.stride, count, b->targets + i, i, p->dz[i], p->dz.stride);
   }
   p->backward(*b);
-  p->give(*gradients);
+  p->write_gradients(*gradients);
   return loss;
 }
 
 // The loss of every row in nats, and the most probable symbol.
 void reprise_packed_evaluate(Packed* p, const Parameters* parameters, const Batch* b, float* nats, int32_t* best) {
-  p->take(*parameters, false);
+  p->read_parameters(*parameters, false);
   p->forward(*b, false);
   const int64_t rows = b->starts[b->steps];
   for (int64_t i = 0; i < rows; i += OUTPUT_ROWS) {

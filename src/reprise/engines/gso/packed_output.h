@@ -20,12 +20,12 @@ struct OutputLayer {
   void resize(int symbols, int H) {
     V.resize(symbols, H), c.resize(1, symbols);
     std::fill(c.values.data + symbols, c.values.data + c.width(), NEVER);
-    logits.need(OUTPUT_ROWS * stride()), panels.need((size_t)OUTPUT_ROWS * vectors(H) * LANES);
+    logits.reserve(OUTPUT_ROWS * stride()), panels.reserve((size_t)OUTPUT_ROWS * vectors(H) * LANES);
   }
 
   // The rows of every step are those of lines 0, 1, ...
   void set_shares(const float* of_lines, const int64_t* starts, int64_t steps) {
-    share.need(starts[steps]);
+    share.reserve(starts[steps]);
     for (int64_t t = 0; t < steps; t++)
       std::memcpy(share.data + starts[t], of_lines, sizeof(float) * (starts[t + 1] - starts[t]));
   }
@@ -36,7 +36,7 @@ struct OutputLayer {
     double loss = 0;
     for (int i = 0; i < rows; i++) {
       float* l = logits.data + i * stride();
-      vec top = all(NEVER);
+      vec top = broadcast(NEVER);
       for (int j = 0; j < c.width(); j += LANES) {
         const vec z = load(l + j) + load(c.values.data + j);
         store(l + j, z);
@@ -67,7 +67,7 @@ struct OutputLayer {
       l[targets[i]] -= weight;
     }
     multiply(logits.data, stride(), rows, V.n, V.by_column.data, V.k, dh, dh_row, false);
-    into_panels(rows, V.k, panels.data, [&](int i, int j) { return load(h + i * h_row + j); });
+    pack_panels(rows, V.k, panels.data, [&](int i, int j) { return load(h + i * h_row + j); });
     add_transposed(logits.data, stride(), V.n, rows, panels.data, V.k, V.gradient.data);
     for (int j = 0; j < c.width(); j += LANES) {
       vec sum = zeros();

@@ -1,7 +1,7 @@
 // Matrix products for packed rows: row matrices of any stride times matrices in panels of whole vectors.
 //
-// A matrix of r rows and v vectors of columns lies in panels of up to COLUMNS vectors, cut by in_blocks: the panel that
-// begins with vector u starts at u r LANES and holds its rows one after another. A product runs through a panel in
+// A matrix of r rows and v vectors of columns lies in panels of up to COLUMNS vectors, cut by for_each_block: the panel
+// that begins with vector u starts at u r LANES and holds its rows one after another. A product runs through a panel in
 // order, for up to ROWS rows at a time, whose sums stay in registers. Panels of 3 vectors and 8 rows lose least at a
 // few rows and at widths such as 400, where wider panels would be filled up with zeros.
 #pragma once
@@ -15,40 +15,40 @@ constexpr int COLUMNS = MANY ? 3 : 2, ROWS = MANY ? 8 : 5;
 constexpr int vectors(int n) { return (n + LANES - 1) / LANES; }
 
 // Calls f(constant<C>, first vector) for each panel of a matrix of n columns.
-template <class F> INLINE void in_panels(int n, F&& f) { in_blocks<COLUMNS>(vectors(n), f); }
+template <class F> INLINE void for_each_panel(int n, F&& f) { for_each_block<COLUMNS>(vectors(n), f); }
 
 // out (rows, columns) = a (rows, depth) times a matrix (depth, columns) in panels; or added to out.
 inline void multiply(const float* a, long a_row, int rows, int depth, const float* matrix, int columns, float* out,
                      long out_row, bool add) {
-  in_panels(columns, [&](auto width, int v) {
+  for_each_panel(columns, [&](auto width, int v) {
     constexpr int C = decltype(width)::value;
     const float* panel = matrix + (long)v * LANES * depth;
-    in_blocks<ROWS>(rows, [&](auto size, int first) {
+    for_each_block<ROWS>(rows, [&](auto size, int first) {
       constexpr int R = decltype(size)::value;
       vec sum[R][C] = {};
       add_products<R, C>(sum, depth, a + first * a_row, a_row, 1, panel, C * LANES);
-      put<R, C>(sum, out + first * out_row + v * LANES, out_row, add);
+      store_block<R, C>(sum, out + first * out_row + v * LANES, out_row, add);
     });
   });
 }
 
 // matrix (n, columns) in panels += a' b for a (depth, n) and b (depth, columns) in panels.
 inline void add_transposed(const float* a, long a_row, int n, int depth, const float* b, int columns, float* matrix) {
-  in_panels(columns, [&](auto width, int v) {
+  for_each_panel(columns, [&](auto width, int v) {
     constexpr int C = decltype(width)::value;
     const float* panel = b + (long)v * LANES * depth;
-    in_blocks<ROWS>(n, [&](auto size, int first) {
+    for_each_block<ROWS>(n, [&](auto size, int first) {
       constexpr int R = decltype(size)::value;
       vec sum[R][C] = {};
       add_products<R, C>(sum, depth, a + first, 1, a_row, panel, C * LANES);
-      put<R, C>(sum, matrix + ((long)v * n + (long)first * C) * LANES, C * LANES, true);
+      store_block<R, C>(sum, matrix + ((long)v * n + (long)first * C) * LANES, C * LANES, true);
     });
   });
 }
 
 // Rows row(0) .. row(depth-1), each of whole vectors, into panels.
-template <class F> inline void into_panels(int depth, int columns, float* panels, F&& row) {
-  in_panels(columns, [&](auto width, int v) {
+template <class F> inline void pack_panels(int depth, int columns, float* panels, F&& row) {
+  for_each_panel(columns, [&](auto width, int v) {
     constexpr int C = decltype(width)::value;
     float* panel = panels + (long)v * LANES * depth;
     for (int s = 0; s < depth; s++, panel += C * LANES)
@@ -66,38 +66,38 @@ struct Weights {
 
   void resize(int rows, int columns) {
     n = rows, k = columns;
-    by_row.need((size_t)k * vectors(n) * LANES), by_column.need((size_t)n * vectors(k) * LANES);
-    gradient.need((size_t)n * vectors(k) * LANES);
+    by_row.reserve((size_t)k * vectors(n) * LANES), by_column.reserve((size_t)n * vectors(k) * LANES);
+    gradient.reserve((size_t)n * vectors(k) * LANES);
   }
 
-  void take_by_row(const float* w) {
-    in_panels(n, [&](auto width, int v) {
+  void read_by_row(const float* w) {
+    for_each_panel(n, [&](auto width, int v) {
       constexpr int columns = decltype(width)::value * LANES;
-      const int first = v * LANES, there = std::min(columns, n - first);
+      const int first = v * LANES, used = std::min(columns, n - first);
       float* out = by_row.data + (size_t)first * k;
       for (int j = 0; j < k; j++, out += columns)
-        for (int i = 0; i < there; i++) out[i] = w[(size_t)(first + i) * k + j];
+        for (int i = 0; i < used; i++) out[i] = w[(size_t)(first + i) * k + j];
     });
   }
 
   // Copies rows of every panel: from w, or into w.
-  void take_by_column(const float* w) {
-    each_row([&](size_t at, size_t place, int count) {
+  void read_by_column(const float* w) {
+    for_each_row([&](size_t at, size_t place, int count) {
       std::memcpy(by_column.data + at, w + place, sizeof(float) * count);
     });
   }
-  void give_gradient(float* w) const {
-    each_row([&](size_t at, size_t place, int count) {
+  void write_gradient(float* w) const {
+    for_each_row([&](size_t at, size_t place, int count) {
       std::memcpy(w + place, gradient.data + at, sizeof(float) * count);
     });
   }
   void clear_gradient() { std::memset(gradient.data, 0, sizeof(float) * gradient.size); }
 
-  template <class F> void each_row(F&& f) const {
-    in_panels(k, [&](auto width, int v) {
+  template <class F> void for_each_row(F&& f) const {
+    for_each_panel(k, [&](auto width, int v) {
       constexpr int columns = decltype(width)::value * LANES;
-      const int first = v * LANES, there = std::min(columns, k - first);
-      for (int i = 0; i < n; i++) f((size_t)first * n + (size_t)i * columns, (size_t)i * k + first, there);
+      const int first = v * LANES, used = std::min(columns, k - first);
+      for (int i = 0; i < n; i++) f((size_t)first * n + (size_t)i * columns, (size_t)i * k + first, used);
     });
   }
 };
@@ -114,13 +114,13 @@ struct SymbolRows {
 
   void resize(int rows, int columns) {
     symbols = rows, n = columns;
-    values.need((size_t)symbols * width()), gradient.need((size_t)symbols * width());
+    values.reserve((size_t)symbols * width()), gradient.reserve((size_t)symbols * width());
   }
-  void take(const float* w) {
+  void read(const float* w) {
     for (int x = 0; x < symbols; x++)
       std::memcpy(values.data + (size_t)x * width(), w + (size_t)x * n, sizeof(float) * n);
   }
-  void give_gradient(float* w) const {
+  void write_gradient(float* w) const {
     for (int x = 0; x < symbols; x++)
       std::memcpy(w + (size_t)x * n, gradient.data + (size_t)x * width(), sizeof(float) * n);
   }

@@ -10,19 +10,20 @@ struct Rates {
   float rate, rho, epsilon, inside;
 
   INLINE void update(float* p, float* a, vec g, int n) const {
-    const vec mean = load_some(a, n) * rho + g * g * (1.f - rho);
-    store_some(a, mean, n);
-    store_some(p, load_some(p, n) - g * rate / (root(mean + inside) + epsilon), n);
+    const vec mean = load_partial(a, n) * rho + g * g * (1.f - rho);
+    store_partial(a, mean, n);
+    store_partial(p, load_partial(p, n) - g * rate / (square_root(mean + inside) + epsilon), n);
   }
 };
 
 constexpr int GROUP = 4 * NARROW_ROWS;
 
 // R rows (of so many numbers) of NARROW columns of d' h: d (depth, R) in rows of GROUP, h (depth, NARROW) a tile.
-template <int R> INLINE void gradient_block(int depth, const float* d, const float* tile, float* out, long row) {
+template <int R>
+INLINE void compute_gradient_block(int depth, const float* d, const float* tile, float* out, long row) {
   vec sum[R][2] = {};
   add_products_ahead(sum, depth, d, 1, R, tile, (long)depth * NARROW);
-  put<R, 2>(sum, out, row);
+  store_block<R, 2>(sum, out, row);
 }
 
 extern "C" {
@@ -46,9 +47,10 @@ void reprise_ll_sum_rows(int rows, int width, int M, const float* table, const i
     const int64_t c = number[r];
     for (int j = 0; j < width; j += LANES) {
       vec sum{};
-      for (int64_t i = indptr[c]; i < indptr[c + 1]; i++) sum += load_some(table + indices[i] * width + j, width - j);
-      if (M >= 0) sum += load_some(table + std::min<int64_t>(c, M) * width + j, width - j);
-      store_some(out + j, sum, width - j);
+      for (int64_t i = indptr[c]; i < indptr[c + 1]; i++)
+        sum += load_partial(table + indices[i] * width + j, width - j);
+      if (M >= 0) sum += load_partial(table + std::min<int64_t>(c, M) * width + j, width - j);
+      store_partial(out + j, sum, width - j);
     }
   }
 }
@@ -57,9 +59,9 @@ void reprise_ll_sum_rows(int rows, int width, int M, const float* table, const i
 void reprise_ll_softmax(int rows, int n, float* L, const int64_t* target, float weight, double* losses) {
   for (int r = 0; r < rows; r++) {
     float* l = L + (long)r * n;
-    vec most = all(-INFINITY);
+    vec most = broadcast(-INFINITY);
     int c = 0;
-    for (; c + LANES <= n; c += LANES) most = max(load_some(l + c, LANES), most);
+    for (; c + LANES <= n; c += LANES) most = max(load_partial(l + c, LANES), most);
     float greatest = largest(most);
     for (; c < n; c++) greatest = l[c] > greatest ? l[c] : greatest;
     const double at_target = (double)l[target[r]] - greatest;
@@ -67,17 +69,17 @@ void reprise_ll_softmax(int rows, int n, float* L, const int64_t* target, float 
     for (c = 0; c < n;) {
       vec sum{};  // of so few numbers that float32 is enough
       for (const int stop = c + 64 * LANES < n ? c + 64 * LANES : n; c < stop; c += LANES) {
-        vec e = exp(load_some(l + c, n - c) - greatest);
-        store_some(l + c, e, n - c);
+        vec e = exp(load_partial(l + c, n - c) - greatest);
+        store_partial(l + c, e, n - c);
         if (n - c < LANES)
           for (int i = n - c; i < LANES; i++) e[i] = 0;
         sum += e;
       }
-      total += sum_of(sum);
+      total += add_lanes(sum);
     }
     losses[r] = std::log(total) - at_target;
-    const vec factor = all((float)(weight / total));
-    for (c = 0; c < n; c += LANES) store_some(l + c, load_some(l + c, n - c) * factor, n - c);
+    const vec factor = broadcast((float)(weight / total));
+    for (c = 0; c < n; c += LANES) store_partial(l + c, load_partial(l + c, n - c) * factor, n - c);
     l[target[r]] -= weight;
   }
 }
@@ -87,7 +89,7 @@ void reprise_ll_class_softmax(const Classes* classes, int rows, const float* a, 
                               float* out, double* losses) {
   static thread_local Floats space;
   const long F = classes->features;
-  space.need((size_t)(2 * F + classes->C) * LANES);
+  space.reserve((size_t)(2 * F + classes->C) * LANES);
   const ClassSoftmax softmax{*classes, space.data, space.data + F * LANES, space.data + 2 * F * LANES};
   for (int r = 0; r < rows; r += LANES)
     softmax.run(a + r * F, std::min(LANES, rows - r), target + r, weight, out ? out + r * F : nullptr, losses + r);
@@ -97,7 +99,7 @@ void reprise_ll_rmsprop(long n, float* p, float* a, const float* g, const Rates*
   const Rates rates = *by;
   for (long j = 0; j < n; j += LANES) {
     const int some = n - j < LANES ? (int)(n - j) : LANES;
-    rates.update(p + j, a + j, load_some(g + j, some), some);
+    rates.update(p + j, a + j, load_partial(g + j, some), some);
   }
 }
 
@@ -111,8 +113,8 @@ void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float*
     seen[row] = step;
     for (int j = 0; j < width; j += LANES) {
       float* mean = a + row * width + j;
-      store_some(mean, load_some(mean, width - j) * fallen, width - j);
-      rates.update(p + row * width + j, mean, load_some(g + j, width - j), width - j);
+      store_partial(mean, load_partial(mean, width - j) * fallen, width - j);
+      rates.update(p + row * width + j, mean, load_partial(g + j, width - j), width - j);
     }
   }
 }
@@ -127,14 +129,14 @@ void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, cons
   static thread_local Floats tiles, columns, gradient;
   const int width = rounded_up(H, NARROW), row = width + NARROW;  // no power of two: sets of the cache
   const long apart = depth + 1;  // distances that are no powers of two either
-  tiles.need(apart * width), columns.need(apart * rows), gradient.need((size_t)GROUP * row);
+  tiles.reserve(apart * width), columns.reserve(apart * rows), gradient.reserve((size_t)GROUP * row);
   // A few rows at a time: a column of h lies on as many pages as there are rows.
   for (int first = 0; first < depth; first += LANES)
     for (int j = 0; j < width; j += LANES)
       for (int s = first; s < std::min(depth, first + LANES); s++)
         store(tiles.data + (j / NARROW * apart + s) * NARROW + j % NARROW,
-              j < H ? load_some(h + (long)s * H + j, H - j) : zeros());
-  const auto blocks = [&](int start, auto&& f) { in_blocks<NARROW_ROWS>(std::min(GROUP, rows - start), f); };
+              j < H ? load_partial(h + (long)s * H + j, H - j) : zeros());
+  const auto blocks = [&](int start, auto&& f) { for_each_block<NARROW_ROWS>(std::min(GROUP, rows - start), f); };
   for (int s = 0; s < depth; s++)
     for (int start = 0; start < rows; start += GROUP)
       blocks(start, [&](auto size, int first) {
@@ -151,8 +153,8 @@ void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, cons
           __builtin_prefetch(p + begin + i * 16, 1, 2);
           __builtin_prefetch(a + begin + i * 16, 1, 2);
         }
-        gradient_block<size>(depth, columns.data + (start + first) * apart, tiles.data + j * apart,
-                             gradient.data + (long)first * row + j, row);
+        compute_gradient_block<size>(depth, columns.data + (start + first) * apart, tiles.data + j * apart,
+                                     gradient.data + (long)first * row + j, row);
       });
     for (int r = 0; r < count; r++)
       for (int j = 0; j < H; j += LANES) {

@@ -19,28 +19,28 @@ struct ClassSoftmax {
   float *a, *da, *z;  // [features][LANES] twice, [C][LANES]
 
   // rows (count <= LANES, features) into lanes, or back.
-  void take(const float* rows, int count) const {
+  void load_rows(const float* rows, int count) const {
     for (int f = 0; f < k.features; f += LANES) {
       vec block[LANES];
       for (int i = 0; i < LANES; i++)
-        block[i] = i < count ? load_some(rows + (long)i * k.features + f, k.features - f) : zeros();
+        block[i] = i < count ? load_partial(rows + (long)i * k.features + f, k.features - f) : zeros();
       transpose(block);
       for (int i = 0; i < std::min(LANES, k.features - f); i++) store(a + (f + i) * LANES, block[i]);
     }
   }
-  void give(float* rows, int count) const {
+  void store_rows(float* rows, int count) const {
     for (int f = 0; f < k.features; f += LANES) {
       vec block[LANES];
       for (int i = 0; i < LANES; i++) block[i] = f + i < k.features ? load(da + (f + i) * LANES) : zeros();
       transpose(block);
-      for (int i = 0; i < count; i++) store_some(rows + (long)i * k.features + f, block[i], k.features - f);
+      for (int i = 0; i < count; i++) store_partial(rows + (long)i * k.features + f, block[i], k.features - f);
     }
   }
 
-  vec scores() const {
-    vec most = all(-INFINITY);
+  vec compute_scores() const {
+    vec most = broadcast(-INFINITY);
     for (int c = 0; c < k.C; c++) {
-      vec v = all(k.log_mass[c]);
+      vec v = broadcast(k.log_mass[c]);
       if (k.identities) v += load(a + std::min(c, k.M) * LANES);
       for (int64_t i = k.indptr[c]; i < k.indptr[c + 1]; i++) v += load(a + k.indices[i] * LANES);
       store(z + c * LANES, v);
@@ -49,7 +49,7 @@ struct ClassSoftmax {
     return most;
   }
 
-  void exponentials(vec most, double* total) const {
+  void compute_exponentials(vec most, double* total) const {
     std::fill(total, total + LANES, 0.);
     for (int c = 0; c < k.C;) {
       vec sum{};  // of so few numbers that float32 is enough
@@ -63,7 +63,7 @@ struct ClassSoftmax {
   }
 
   // z holds weight * (p - 1 at the target): by the features of each class.
-  void features() const {
+  void compute_feature_gradients() const {
     std::fill(da, da + (long)k.features * LANES, 0.f);
     vec rest{};
     for (int c = 0; c < k.C; c++) {
@@ -80,11 +80,11 @@ struct ClassSoftmax {
 
   // Rows a (count, features), targets (count,) classes: derivatives, and -log p of the classes in nats.
   void run(const float* rows, int count, const int64_t* target, float weight, float* out, double* losses) const {
-    take(rows, count);
-    const vec most = scores();
+    load_rows(rows, count);
+    const vec most = compute_scores();
     double at_target[LANES], total[LANES];
     for (int l = 0; l < count; l++) at_target[l] = (double)z[target[l] * LANES + l] - most[l];
-    exponentials(most, total);
+    compute_exponentials(most, total);
     vec factor{};
     for (int l = 0; l < count; l++) {
       losses[l] = std::log(total[l]) - at_target[l];
@@ -93,7 +93,7 @@ struct ClassSoftmax {
     if (!out) return;
     for (int c = 0; c < k.C; c++) store(z + c * LANES, load(z + c * LANES) * factor);
     for (int l = 0; l < count; l++) z[target[l] * LANES + l] -= weight;
-    features();
-    give(out, count);
+    compute_feature_gradients();
+    store_rows(out, count);
   }
 };

@@ -10,10 +10,10 @@
 INLINE vec hard_sigmoid(vec v) {
   v = v * 0.2f + 0.5f;
   v = v < 0.f ? zeros() : v;
-  return v > 1.f ? all(1.f) : v;
+  return v > 1.f ? broadcast(1.f) : v;
 }
 // Its derivative, from its value.
-INLINE vec hard_slope(vec s) { return (s > 0.f) & (s < 1.f) ? all(0.2f) : zeros(); }
+INLINE vec hard_slope(vec s) { return (s > 0.f) & (s < 1.f) ? broadcast(0.2f) : zeros(); }
 
 struct Window {  // what a layer reads and leaves; h_0 and c_0 may be null: zeros
   int T, B;
@@ -30,7 +30,7 @@ struct LSTMLayer {
   Floats d, dh, dc;
 
   explicit LSTMLayer(int H) : H(H), width(rounded_up(H, NARROW)), d_row(4 * H + LANES) {
-    down.need((size_t)width * 4 * (H + 1)), up.need((size_t)width * 4 * H);
+    down.reserve((size_t)width * 4 * (H + 1)), up.reserve((size_t)width * 4 * H);
   }
 
   // Their distance is no power of two: sets of the cache.
@@ -50,7 +50,7 @@ struct LSTMLayer {
 
   void forward(const Window& w, const float* U) {
     pack_down(U);
-    sums.need((size_t)w.B * 4 * NARROW);
+    sums.reserve((size_t)w.B * 4 * NARROW);
     const size_t step = (size_t)w.B * H;
     for (int t = 0; t < w.T; t++)
       for (int unit = 0; unit < H; unit += NARROW) {
@@ -74,7 +74,7 @@ struct LSTMLayer {
           return x;
         };
         const int n = s ? NARROW : H - unit;
-        piece_product(h + s, H, w.B, depth, down_tile(unit, gate) + (long)s * NARROW, start, out, 4 * NARROW, n);
+        multiply_piece(h + s, H, w.B, depth, down_tile(unit, gate) + (long)s * NARROW, start, out, 4 * NARROW, n);
       }
   }
 
@@ -87,12 +87,12 @@ struct LSTMLayer {
         const vec g = tanh(load(v + 2 * NARROW)), o = hard_sigmoid(load(v + 3 * NARROW));
         const size_t row = ((size_t)t * w.B + b) * H + unit;
         vec cell = i * g;
-        if (c) cell += f * load_some(c + (size_t)b * H + unit, n);
+        if (c) cell += f * load_partial(c + (size_t)b * H + unit, n);
         const vec tanh_c = tanh(cell);
         float* gates = w.gates + 4 * (row - unit) + unit;
-        store_some(gates, i, n), store_some(gates + H, f, n), store_some(gates + 2 * H, g, n);
-        store_some(gates + 3 * H, o, n), store_some(w.c + row, cell, n), store_some(w.tanh_c + row, tanh_c, n);
-        store_some(w.h + row, o * tanh_c, n);
+        store_partial(gates, i, n), store_partial(gates + H, f, n), store_partial(gates + 2 * H, g, n);
+        store_partial(gates + 3 * H, o, n), store_partial(w.c + row, cell, n), store_partial(w.tanh_c + row, tanh_c, n);
+        store_partial(w.h + row, o * tanh_c, n);
       }
   }
 
@@ -100,7 +100,7 @@ struct LSTMLayer {
   void backward(const Window& w, const float* U, const float* given, bool every, float* d_gates) {
     pack_up(U);
     const size_t step = (size_t)w.B * H;
-    d.need((size_t)w.B * d_row), dh.need((size_t)w.B * width), dc.need((size_t)w.B * width);
+    d.reserve((size_t)w.B * d_row), dh.reserve((size_t)w.B * width), dc.reserve((size_t)w.B * width);
     std::memset(dc.data, 0, sizeof(float) * w.B * width);
     for (int t = w.T - 1; t >= 0; t--) {
       const float* outside = every ? given + t * step : t == w.T - 1 ? given : nullptr;
@@ -108,8 +108,8 @@ struct LSTMLayer {
         for (int s = 0; s < 4 * H; s += PART) {
           float* out = dh.data + unit;
           const auto start = [&](int b) { return s ? out + (long)b * width : nullptr; };
-          piece_product(d.data + s, d_row, w.B, std::min(PART, 4 * H - s), up.data + (size_t)unit * 4 * H + s * NARROW,
-                        start, out, width, NARROW);
+          multiply_piece(d.data + s, d_row, w.B, std::min(PART, 4 * H - s), up.data + (size_t)unit * 4 * H + s * NARROW,
+                         start, out, width, NARROW);
         }
       for (int b = 0; b < w.B; b++) step_backward(w, t, b, outside, d_gates);
     }
@@ -122,19 +122,20 @@ struct LSTMLayer {
     float *out = d_gates + 4 * row, *padded = d.data + (size_t)b * d_row;
     for (int j = 0; j < H; j += LANES) {
       const int n = H - j;
-      const vec i = load_some(gates + j, n), f = load_some(gates + H + j, n), g = load_some(gates + 2 * H + j, n);
-      const vec o = load_some(gates + 3 * H + j, n), tanh_c = load_some(w.tanh_c + row + j, n);
+      const vec i = load_partial(gates + j, n), f = load_partial(gates + H + j, n);
+      const vec g = load_partial(gates + 2 * H + j, n);
+      const vec o = load_partial(gates + 3 * H + j, n), tanh_c = load_partial(w.tanh_c + row + j, n);
       vec by_h = t < w.T - 1 ? load(dh.data + (size_t)b * width + j) : zeros();
-      if (outside) by_h += load_some(outside + (size_t)b * H + j, n);
+      if (outside) by_h += load_partial(outside + (size_t)b * H + j, n);
       float* by_c = dc.data + (size_t)b * width + j;
       const vec dcell = load(by_c) + by_h * o * (1.f - tanh_c * tanh_c);
-      const vec c = before ? load_some(before + j, n) : zeros();
+      const vec c = before ? load_partial(before + j, n) : zeros();
       const vec slopes[4] = {dcell * g * hard_slope(i), dcell * c * hard_slope(f), dcell * i * (1.f - g * g),
                              by_h * tanh_c * hard_slope(o)};
 #pragma GCC unroll 4
       for (int k = 0; k < 4; k++) {
-        store_some(out + k * H + j, slopes[k], n);
-        store_some(padded + k * H + j, slopes[k], n);
+        store_partial(out + k * H + j, slopes[k], n);
+        store_partial(padded + k * H + j, slopes[k], n);
       }
       store(by_c, dcell * f);
     }

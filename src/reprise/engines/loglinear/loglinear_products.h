@@ -11,26 +11,26 @@
 #include "products.h"
 
 // Vectors of rows of any width and place: the last one of a row may be partly used.
-INLINE vec load_anywhere(const float* p) { return *reinterpret_cast<const loose_vec*>(p); }
+INLINE vec load_unaligned(const float* p) { return *reinterpret_cast<const unaligned_vec*>(p); }
 
-INLINE vec load_some(const float* p, int n) {
-  if (n >= LANES) return load_anywhere(p);
+INLINE vec load_partial(const float* p, int n) {
+  if (n >= LANES) return load_unaligned(p);
   vec a{};
   std::memcpy(&a, p, n * sizeof(float));
   return a;
 }
-INLINE void store_some(float* p, vec a, int n) {
-  if (n >= LANES) store_anywhere(p, a);
+INLINE void store_partial(float* p, vec a, int n) {
+  if (n >= LANES) store_unaligned(p, a);
   else std::memcpy(p, &a, n * sizeof(float));
 }
 
-INLINE vec root(vec a) {
+INLINE vec square_root(vec a) {
   vec r;
   for (int i = 0; i < LANES; i++) r[i] = __builtin_sqrtf(a[i]);
   return r;
 }
 
-INLINE double sum_of(vec a) {
+INLINE double add_lanes(vec a) {
   double s = 0;
   for (int i = 0; i < LANES; i++) s += a[i];
   return s;
@@ -52,15 +52,15 @@ template <int K = 1> INLINE void transpose(vec* rows) {
 // A piece takes up to two thirds of the L1 data cache.
 constexpr int PART = std::min(256, L1D_BYTES / (6 * NARROW) / LANES * LANES);
 
-INLINE vec load_any(const float* p, int n) { return n > 0 ? load_some(p, n) : zeros(); }
+INLINE vec load_partial_or_zeros(const float* p, int n) { return n > 0 ? load_partial(p, n) : zeros(); }
 
 // A tile's row: n <= NARROW numbers, or zeros where there are none.
 INLINE void begin_row(float* row, const float* numbers, int n) {
   vec left = zeros(), right = zeros();
-  if (numbers && n >= NARROW) left = load_anywhere(numbers), right = load_anywhere(numbers + LANES);
-  else if (numbers) left = load_some(numbers, n), right = load_any(numbers + LANES, n - LANES);
-  store_anywhere(row, left);
-  store_anywhere(row + LANES, right);
+  if (numbers && n >= NARROW) left = load_unaligned(numbers), right = load_unaligned(numbers + LANES);
+  else if (numbers) left = load_partial(numbers, n), right = load_partial_or_zeros(numbers + LANES, n - LANES);
+  store_unaligned(row, left);
+  store_unaligned(row + LANES, right);
 }
 
 // As add_products; with `ahead`, what lies so many numbers behind b comes to the L2 cache meanwhile.
@@ -73,7 +73,7 @@ INLINE void add_products_ahead(vec (&sum)[R][2], int depth, const float* a, long
     if constexpr (LANES == 16) __builtin_prefetch(b + ahead + LANES, 0, 2);
 #pragma GCC unroll 16
     for (int r = 0; r < R; r++) {
-      const vec x = in_register(all(a[r * a_row]));
+      const vec x = keep_in_register(broadcast(a[r * a_row]));
       sum[r][0] += x * left;
       sum[r][1] += x * right;
     }
@@ -85,11 +85,11 @@ INLINE void add_products_ahead(vec (&sum)[R][2], int depth, const float* a, long
 // The start is put where the sums will be, part of a tile to a whole one, and read from there: the blocks, of which one
 // is compiled for every number of rows, have no cases then.
 template <class Start>
-inline void piece_product(const float* a, long a_row, int rows, int depth, const float* piece, const Start& start,
-                          float* out, long out_row, int n) {
+inline void multiply_piece(const float* a, long a_row, int rows, int depth, const float* piece, const Start& start,
+                           float* out, long out_row, int n) {
   alignas(vec) float part[NARROW_ROWS * NARROW];
   const size_t bytes = sizeof(float) * std::min(n, NARROW);
-  in_blocks<NARROW_ROWS>(rows, [&](auto size, int first) {
+  for_each_block<NARROW_ROWS>(rows, [&](auto size, int first) {
     constexpr int R = decltype(size)::value;
     float* const at = n < NARROW ? part : out + first * out_row;
     const long row = n < NARROW ? NARROW : out_row;
@@ -97,15 +97,15 @@ inline void piece_product(const float* a, long a_row, int rows, int depth, const
     vec sum[R][2];
 #pragma GCC unroll 16
     for (int r = 0; r < R; r++) {
-      sum[r][0] = load_anywhere(at + r * row);
-      sum[r][1] = load_anywhere(at + r * row + LANES);
+      sum[r][0] = load_unaligned(at + r * row);
+      sum[r][1] = load_unaligned(at + r * row + LANES);
     }
     if (first + R == rows) add_products_ahead(sum, depth, a + first * a_row, a_row, 1, piece, (long)depth * NARROW);
     else add_products<R, 2>(sum, depth, a + first * a_row, a_row, 1, piece, NARROW);
 #pragma GCC unroll 16
     for (int r = 0; r < R; r++) {
-      store_anywhere(at + r * row, sum[r][0]);
-      store_anywhere(at + r * row + LANES, sum[r][1]);
+      store_unaligned(at + r * row, sum[r][0]);
+      store_unaligned(at + r * row + LANES, sum[r][1]);
     }
     if (n < NARROW)
       for (int r = 0; r < R; r++) std::memcpy(out + (first + r) * out_row, at + r * row, bytes);
@@ -115,7 +115,7 @@ inline void piece_product(const float* a, long a_row, int rows, int depth, const
 // n <= NARROW columns of a matrix (depth, ...) with rows of so many numbers, packed.
 inline void pack_piece(const float* matrix, long row, int depth, int n, float* out) {
   for (int s = 0; s < depth; s++, matrix += row, out += NARROW)
-    store(out, load_any(matrix, n)), store(out + LANES, load_any(matrix + LANES, n - LANES));
+    store(out, load_partial_or_zeros(matrix, n)), store(out + LANES, load_partial_or_zeros(matrix + LANES, n - LANES));
 }
 
 // The same of the transpose: n rows of a matrix (..., depth).
@@ -124,7 +124,7 @@ inline void pack_transposed_piece(const float* matrix, long row, int depth, int 
     for (int s = 0; s < depth; s += LANES) {
       vec rows[LANES];
       for (int i = 0; i < LANES; i++)
-        rows[i] = c + i < n ? load_some(matrix + (c + i) * row + s, depth - s) : zeros();
+        rows[i] = c + i < n ? load_partial(matrix + (c + i) * row + s, depth - s) : zeros();
       transpose(rows);
       for (int i = 0; i < std::min(LANES, depth - s); i++) store(out + (long)(s + i) * NARROW + c, rows[i]);
     }
@@ -134,7 +134,7 @@ inline void pack_transposed_piece(const float* matrix, long row, int depth, int 
 inline void product(const float* x, int rows, int depth, const float* W, bool transposed, int columns, const float* b,
                     float* out) {
   static thread_local Floats space;
-  space.need((size_t)(std::min(PART, rounded_up(depth, LANES)) + 1) * rounded_up(columns, NARROW));
+  space.reserve((size_t)(std::min(PART, rounded_up(depth, LANES)) + 1) * rounded_up(columns, NARROW));
   for (int s = 0; s == 0 || s < depth; s += PART) {
     const int part = std::min(PART, depth - s);
     const auto piece = [&](int j) { return space.data + (transposed ? 0 : (long)j * (part + 1)); };
@@ -145,7 +145,7 @@ inline void product(const float* x, int rows, int depth, const float* W, bool tr
     for (int j = 0; j < columns; j += NARROW) {
       if (transposed) pack_transposed_piece(W + (long)j * depth + s, depth, part, columns - j, piece(j));
       const auto start = [&](int r) { return s ? out + (long)r * columns + j : b ? b + j : nullptr; };
-      piece_product(x + s, depth, rows, part, piece(j), start, out + j, columns, columns - j);
+      multiply_piece(x + s, depth, rows, part, piece(j), start, out + j, columns, columns - j);
     }
   }
 }

@@ -90,8 +90,8 @@ template <class Layer> struct SequenceOf : Sequence {
   SequenceOf(int d, int n)
       : d(d), n(n), width(rounded_up(n, std::max<int>(Layer::UNITS, NARROW))), columns(Layer::GATES * width),
         z_row(columns + LANES), wide(columns / WIDE), narrow(width / NARROW) {
-    W_down.need((size_t)columns * n), W_up.need((size_t)columns * width), dW.need((size_t)columns * width);
-    Wx.need((size_t)d * columns), dWx.need((size_t)d * columns);
+    W_down.reserve((size_t)columns * n), W_up.reserve((size_t)columns * width), dW.reserve((size_t)columns * width);
+    Wx.reserve((size_t)d * columns), dWx.reserve((size_t)d * columns);
   }
 
   long h_row() const { return width + LANES; }
@@ -99,7 +99,7 @@ template <class Layer> struct SequenceOf : Sequence {
   float* record(int t, int B) const { return kept.data + (size_t)t * B * wide * Layer::KEPT; }
 
   // f(column, row of the readable parameters) for every column that is not padding.
-  template <class F> void each_column(F&& f) const {
+  template <class F> void for_each_column(F&& f) const {
     for (int k = 0; k < columns; k++)
       if (Layer::unit(k) < n) f(k, Layer::gate(k) * n + Layer::unit(k));
   }
@@ -108,7 +108,7 @@ template <class Layer> struct SequenceOf : Sequence {
   }
 
   void pack(const Parameters& p) {
-    each_column([&](int k, int row) {
+    for_each_column([&](int k, int row) {
       const float* w = p.W_h + (size_t)row * n;
       float* down = W_down.data + (size_t)(k / WIDE) * n * WIDE + k % WIDE;
       for (int j = 0; j < n; j++) down[(size_t)j * WIDE] = w[j];
@@ -119,13 +119,13 @@ template <class Layer> struct SequenceOf : Sequence {
 
   void forward(const Parameters& p, const int64_t* x, int T, int B, float* h_T) override {
     pack(p);
-    h.need((size_t)(T + 1) * B * h_row());
-    kept.need(1 + (size_t)(T + 1) * B * wide * Layer::KEPT);
+    h.reserve((size_t)(T + 1) * B * h_row());
+    kept.reserve(1 + (size_t)(T + 1) * B * wide * Layer::KEPT);
     std::memset(state(0, B), 0, sizeof(float) * B * h_row());
     std::memset(record(0, B), 0, sizeof(float) * B * wide * Layer::KEPT);
     for (int t = 1; t <= T; t++, x += B)
       for (int k = 0; k < wide; k++)
-        in_blocks<WIDE_ROWS>(B, [&](auto rows, int b) { step_forward<rows>(x, t, B, k, b); });
+        for_each_block<WIDE_ROWS>(B, [&](auto rows, int b) { step_forward<rows>(x, t, B, k, b); });
     for (int b = 0; b < B; b++) std::memcpy(h_T + (size_t)b * n, state(T, B) + b * h_row(), sizeof(float) * n);
   }
 
@@ -134,7 +134,7 @@ template <class Layer> struct SequenceOf : Sequence {
     alignas(64) float z[R * WIDE];
     const float* start[R];
     for (int r = 0; r < R; r++) start[r] = Wx.data + x[b + r] * columns + k * WIDE;
-    wide_product<R>(start, state(t - 1, B) + b * h_row(), h_row(), n, W_down.data + (size_t)k * n * WIDE, z);
+    multiply_wide<R>(start, state(t - 1, B) + b * h_row(), h_row(), n, W_down.data + (size_t)k * n * WIDE, z);
     const size_t at = ((size_t)k * B + b) * Layer::KEPT;
     const float* before = record(t - 1, B) + at;
     float* now = record(t, B) + at;
@@ -144,15 +144,15 @@ template <class Layer> struct SequenceOf : Sequence {
   }
 
   void backward(const Parameters& gradients, const int64_t* x, int T, int B, const float* dh_T) override {
-    for (Floats* f : {&dh, &dc}) f->need((size_t)B * width), std::memset(f->data, 0, sizeof(float) * B * width);
+    for (Floats* f : {&dh, &dc}) f->reserve((size_t)B * width), std::memset(f->data, 0, sizeof(float) * B * width);
     for (Floats* f : {&dW, &dWx}) std::memset(f->data, 0, sizeof(float) * f->size);
-    dz.need((size_t)B * z_row);
+    dz.reserve((size_t)B * z_row);
     for (int b = 0; b < B; b++) std::memcpy(dh.data + (size_t)b * width, dh_T + (size_t)b * n, sizeof(float) * n);
     for (int t = T; t >= 1; t--) {
       step_backward(x + (size_t)(t - 1) * B, t, B);
       add_transposed_product(dz.data, z_row, columns, state(t - 1, B), h_row(), B, dW.data, narrow,
                              {record(t - 1, B), record(t, B)});
-      if (t > 1) narrow_product(dz.data, z_row, B, columns, W_up.data, narrow, dh.data);
+      if (t > 1) multiply_narrow(dz.data, z_row, B, columns, W_up.data, narrow, dh.data);
     }
     unpack(gradients);
   }
@@ -173,7 +173,7 @@ template <class Layer> struct SequenceOf : Sequence {
   }
 
   void unpack(const Parameters& gradients) const {
-    each_column([&](int k, int row) {
+    for_each_column([&](int k, int row) {
       float *w = gradients.W_h + (size_t)row * n, sum = 0;
       for (int j = 0; j < n; j += NARROW) std::memcpy(w + j, up(dW, k, j), sizeof(float) * std::min(NARROW, n - j));
       for (int s = 0; s < d; s++) sum += gradients.W_x[(size_t)row * d + s] = dWx.data[(size_t)s * columns + k];

@@ -41,10 +41,10 @@ struct OutputLayer {
   float* L_row(int k, int T, int t) const { return L + ((long)k * T + t) * TILE; }
 };
 
-inline int tiles_of(int V) { return (V + TILE - 1) / TILE; }
-inline int group_tiles_of(int V, int H) {
+inline int count_tiles(int V) { return (V + TILE - 1) / TILE; }
+inline int count_group_tiles(int V, int H) {
   const long fitting = GROUP_BYTES / ((H + 1) * TILE * (int)sizeof(float));
-  return std::max(1, (int)std::min<long>(fitting, tiles_of(V)));
+  return std::max(1, (int)std::min<long>(fitting, count_tiles(V)));
 }
 inline size_t dH_sums_size(int H) {
   return (size_t)((MAX_T + ROWS - 1) / ROWS) * ((H + 1) / 2) * SLOTS * LANES;
@@ -52,7 +52,7 @@ inline size_t dH_sums_size(int H) {
 
 // R rows of logits of one tile, and their running maxima.
 template <int R>
-INLINE void logits_block(const float* W, int H, const float* inputs, float* L, vec* maxima) {
+INLINE void compute_logits_block(const float* W, int H, const float* inputs, float* L, vec* maxima) {
   vec sum[R][2] = {};
   for (int j = 0; j <= H; j++, W += TILE) {
     const vec w0 = load(W), w1 = load(W + LANES);
@@ -60,7 +60,7 @@ INLINE void logits_block(const float* W, int H, const float* inputs, float* L, v
     __builtin_prefetch(W + (H + 1) * TILE + LANES);
 #pragma GCC unroll 16
     for (int r = 0; r < R; r++) {
-      const vec x = in_register(all(inputs[j * MAX_T + r]));
+      const vec x = keep_in_register(broadcast(inputs[j * MAX_T + r]));
       sum[r][0] += x * w0;
       sum[r][1] += x * w1;
     }
@@ -88,7 +88,7 @@ INLINE void dH_block(const float* W, int H, int tiles, const float* dL, int T, f
       for (int c = 0; c < C; c++) w[c] = load(W + c * TILE + q * LANES);
 #pragma GCC unroll 16
       for (int r = 0; r < R; r++) {
-        const vec d = in_register(load(dL + r * TILE + q * LANES));
+        const vec d = keep_in_register(load(dL + r * TILE + q * LANES));
 #pragma GCC unroll 2
         for (int c = 0; c < C; c++) sum[r * C + c] += d * w[c];
       }
@@ -107,20 +107,20 @@ INLINE void update_block(float* W, int T, const float* dL, const float* steps, i
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++) w[r][0] = load(W + r * TILE), w[r][1] = load(W + r * TILE + LANES);
   add_products<R, 2>(w, T, steps, 1, H1, dL, TILE);
-  put<R, 2>(w, W, TILE);
+  store_block<R, 2>(w, W, TILE);
 }
 
 // Logits of group g and their maxima.
-inline void group_logits(const OutputLayer& o, int g, int T, vec* maxima) {
-  std::fill(maxima, maxima + T, all(-std::numeric_limits<float>::infinity()));
+inline void compute_group_logits(const OutputLayer& o, int g, int T, vec* maxima) {
+  std::fill(maxima, maxima + T, broadcast(-std::numeric_limits<float>::infinity()));
   for (int k = o.first(g); k < o.last(g); k++)
-    in_blocks<ROWS>(T, [&](auto rows, int t) {
-      logits_block<rows>(o.W_tile(k), o.H, o.inputs + t, o.L_row(k, T, t), maxima + t);
+    for_each_block<ROWS>(T, [&](auto rows, int t) {
+      compute_logits_block<rows>(o.W_tile(k), o.H, o.inputs + t, o.L_row(k, T, t), maxima + t);
     });
 }
 
 // Exponentials of row t of group g, relative to its maximum, and their sum.
-inline double row_exponentials(const OutputLayer& o, int g, int T, int t, float maximum) {
+inline double compute_row_exponentials(const OutputLayer& o, int g, int T, int t, float maximum) {
   vec sum0 = zeros(), sum1 = zeros();
   for (int k = o.first(g); k < o.last(g); k++) {
     float* l = o.L_row(k, T, t);
@@ -141,12 +141,12 @@ inline double forward(const OutputLayer& o, int T, const int32_t* targets) {
   const int groups = o.groups();
   for (int g = 0; g < groups; g++) {
     vec maxima[MAX_T];
-    group_logits(o, g, T, maxima);
+    compute_group_logits(o, g, T, maxima);
     for (int t = 0; t < T; t++) {
       const int k = targets[t] / TILE;
       if (k >= o.first(g) && k < o.last(g)) loss -= o.L_row(k, T, t)[targets[t] % TILE];
       o.maxima[g * MAX_T + t] = largest(maxima[t]);
-      o.sums[g * MAX_T + t] = row_exponentials(o, g, T, t, o.maxima[g * MAX_T + t]);
+      o.sums[g * MAX_T + t] = compute_row_exponentials(o, g, T, t, o.maxima[g * MAX_T + t]);
     }
   }
   for (int t = 0; t < T; t++) {
@@ -162,7 +162,7 @@ inline double forward(const OutputLayer& o, int T, const int32_t* targets) {
 }
 
 // Of group g: dL = weight * (P - 1 at the target), dH += dL W_o, W_o -= learning rate * dL' inputs.
-inline void group_backward(const OutputLayer& o, int g, int T, const int32_t* targets,
+inline void backward_group(const OutputLayer& o, int g, int T, const int32_t* targets,
                            float weight) {
   const int first = o.first(g), last = o.last(g);
   for (int k = first; k < last; k++)
@@ -173,8 +173,8 @@ inline void group_backward(const OutputLayer& o, int g, int T, const int32_t* ta
       if (targets[t] / TILE == k) l[targets[t] % TILE] -= weight;
     }
   float* out = o.dH_sums;
-  in_blocks<ROWS>(T, [&](auto rows, int t) {
-    in_blocks<2>(o.H, [&](auto columns, int j) {
+  for_each_block<ROWS>(T, [&](auto rows, int t) {
+    for_each_block<2>(o.H, [&](auto columns, int j) {
       const float* W = o.W_tile(first) + j * TILE;
       dH_block<rows, columns>(W, o.H, last - first, o.L_row(first, T, t), T, out);
       out += SLOTS * LANES;
@@ -182,7 +182,7 @@ inline void group_backward(const OutputLayer& o, int g, int T, const int32_t* ta
   });
   for (int k = first; k < last; k++) {
     const float* next = o.W_tile(std::max(k - o.group_tiles, 0));  // of the group that comes next
-    in_blocks<ROWS>(o.H + 1, [&](auto rows, int j) {
+    for_each_block<ROWS>(o.H + 1, [&](auto rows, int j) {
       for (int r = 0; r < decltype(rows)::value; r++) {  // under way while this block computes
         __builtin_prefetch(next + (j + r) * TILE);
         __builtin_prefetch(next + (j + r) * TILE + LANES);
@@ -194,10 +194,10 @@ inline void group_backward(const OutputLayer& o, int g, int T, const int32_t* ta
 
 inline void backward(const OutputLayer& o, int T, const int32_t* targets, float weight) {
   std::memset(o.dH_sums, 0, sizeof(float) * dH_sums_size(o.H));
-  for (int g = o.groups() - 1; g >= 0; g--) group_backward(o, g, T, targets, weight);
+  for (int g = o.groups() - 1; g >= 0; g--) backward_group(o, g, T, targets, weight);
   const float* sums = o.dH_sums;
-  in_blocks<ROWS>(T, [&](auto rows, int t) {
-    in_blocks<2>(o.H, [&](auto columns, int j) {
+  for_each_block<ROWS>(T, [&](auto rows, int t) {
+    for_each_block<2>(o.H, [&](auto columns, int j) {
       for (int r = 0; r < rows; r++)
         for (int c = 0; c < columns; c++) o.dH[(t + r) * o.H1() + j + c] = sums[r * columns + c];
       sums += SLOTS * LANES;

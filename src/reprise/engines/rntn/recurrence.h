@@ -10,7 +10,7 @@ constexpr int STRIP = REGISTERS / 2 - 4;  // vectors of a row whose sums stay in
 
 // out[i] += sum over the rows j of x[j] A[j][i].
 inline void add_product(const float* A, int rows, int width, const float* x, float* out) {
-  in_blocks<STRIP>(width / LANES, [&](auto size, int v) {
+  for_each_block<STRIP>(width / LANES, [&](auto size, int v) {
     constexpr int n = decltype(size)::value;
     vec sum[n];
     const float* a = A + v * LANES;
@@ -25,8 +25,8 @@ inline void add_product(const float* A, int rows, int width, const float* x, flo
 }
 
 // out[j] = inner product of row j with x, and zeros up to the next whole vector.
-inline void row_products(const float* A, int rows, int width, const float* x, float* out) {
-  in_blocks<LANES>(rows, [&](auto size, int j) {
+inline void compute_row_products(const float* A, int rows, int width, const float* x, float* out) {
+  for_each_block<LANES>(rows, [&](auto size, int j) {
     constexpr int n = decltype(size)::value;
     vec sum[LANES];
 #pragma GCC unroll 16
@@ -36,7 +36,7 @@ inline void row_products(const float* A, int rows, int width, const float* x, fl
 #pragma GCC unroll 16
       for (int r = 0; r < n; r++) sum[r] += b * load(A + (long)(j + r) * width + i);
     }
-    store_anywhere(out + j, lane_sums(sum));
+    store_unaligned(out + j, lane_sums(sum));
   });
 }
 
@@ -44,7 +44,7 @@ inline void row_products(const float* A, int rows, int width, const float* x, fl
 // read and written once.
 inline void add_outer_products(float* A, int rows, int width, const int* steps, int count,
                                const float* x, int x_width, const float* y, int y_width) {
-  in_blocks<STRIP>(width / LANES, [&](auto size, int v) {
+  for_each_block<STRIP>(width / LANES, [&](auto size, int v) {
     constexpr int n = decltype(size)::value;
     for (int j = 0; j < rows; j++) {
       float* a = A + (long)j * width + v * LANES;

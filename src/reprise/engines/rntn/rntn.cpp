@@ -72,12 +72,12 @@ struct Run {
   OutputLayer out;
 
   explicit Run(const Model& model)
-      : m(model), H(m.H), Hw(width(H)), Mw(width(m.M)), H1(width(H + 1)), tiles(tiles_of(m.V)),
+      : m(model), H(m.H), Hw(width(H)), Mw(width(m.M)), H1(width(H + 1)), tiles(count_tiles(m.V)),
         h((MAX_T + 1) * Hw), masks(MAX_T * Hw), inputs((H + 1) * MAX_T), steps(MAX_T * H1),
         dH(MAX_T * H1), dH_sums(dH_sums_size(H)), L((size_t)MAX_T * tiles * TILE),
         maxima((size_t)MAX_T * tiles), sums((size_t)MAX_T * tiles * 2), r(MAX_T * Mw),
         f(MAX_T * Mw), dr(MAX_T * Mw), df(MAX_T * Mw), dz(MAX_T * Hw), dh(Hw),
-        out{H, tiles, group_tiles_of(m.V, H), m.W_o, L.data, inputs.data, steps.data,
+        out{H, tiles, count_group_tiles(m.V, H), m.W_o, L.data, inputs.data, steps.data,
             dH_sums.data, dH.data, maxima.data, (double*)sums.data} {
     std::fill(inputs.data + H * MAX_T, inputs.data + (H + 1) * MAX_T, 1.f);
   }
@@ -120,20 +120,20 @@ struct Run {
   // dz: the loss's derivative by the argument of sigma, from the last step to the first. The derivative by a state is
   // that from its output plus that from the next state, each cut off at plus and minus `bound`.
   void backward_through_time(int T, const int32_t* x, float bound) {
-    const auto cut = [bound](float d) { return std::min(std::max(d, -bound), bound); };  // leaves NaN as it is
+    const auto clip = [bound](float d) { return std::min(std::max(d, -bound), bound); };  // leaves NaN as it is
     std::fill(dh.data, dh.data + Hw, 0.f);
     for (int t = T - 1; t >= 0; t--) {
       const float *mask = masks.data + t * Hw, *dH_t = dH.data + t * H1, *h_t = state(t + 1);
       float *z = dz.data + t * Hw, *dr_t = dr.data + t * Mw, *df_t = df.data + t * Mw;
       for (int j = 0; j < H; j++)
-        z[j] = (cut(dh.data[j]) + cut(mask[j] * dH_t[j])) * h_t[j] * (1 - h_t[j]);
+        z[j] = (clip(dh.data[j]) + clip(mask[j] * dH_t[j])) * h_t[j] * (1 - h_t[j]);
       if (m.M) {  // df = U_l' dz, dr = v_x * df, dh = U_r' dr
-        row_products(m.U_l, m.M, Hw, z, df_t);
+        compute_row_products(m.U_l, m.M, Hw, z, df_t);
         const float* v = m.v + (long)x[t] * Mw;
         for (int i = 0; i < Mw; i += LANES) store(dr_t + i, load(df_t + i) * load(v + i));
-        row_products(m.U_r, H, Mw, dr_t, dh.data);
+        compute_row_products(m.U_r, H, Mw, dr_t, dh.data);
       } else if (t > 0) {
-        row_products(U(x[t]), H, Hw, z, dh.data);
+        compute_row_products(U(x[t]), H, Hw, z, dh.data);
       }
     }
   }

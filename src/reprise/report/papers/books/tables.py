@@ -1,6 +1,6 @@
 """Make the tables of document 002, part 2: losses at the tables' steps, measures of texts, and the texts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -169,15 +169,9 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         originals = _make_original_rows(context, name, length)
         rows += originals
         quoted_steps = {step for step in _QUOTED_STEPS if step < steps and not step % interval}
+        shown_steps = sorted(quoted_steps.union(list_table_steps(context, name)))
         for decoder in ("sample", "argmax"):
-            curves = cache(lambda run, measure, decoder=decoder: context.get_curve_points(run, measure, decoder))
-            for step in sorted(quoted_steps.union(list_table_steps(context, name))):
-                estimates = {
-                    measure: estimate_computed_mean(context, name, partial(_get_measure_at, curves, measure, step))
-                    for measure in _MEASURES
-                }
-                point = {"split": decoder, "point": f"@{step}"}
-                rows.append(_make_measures_row(context, name, _TEXT_NAMES[decoder], step, length, estimates) | point)
+            rows += _make_decoder_rows(context, name, decoder, shown_steps, length)
         rows.append(_make_final_row(context, name, "book-short", None, length))
         rows += [_make_final_row(context, name, decoder, steps - 1, final_length) for decoder in ("sample", "argmax")]
         rows.append(_make_final_row(context, name, "book", None, final_length))
@@ -204,6 +198,22 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     return verdicts.add_claims_column(
         context, table, lambda row: [f"{measure}{row['point']} {row['split']}" for measure in _MEASURES]
     )
+
+
+def _make_decoder_rows(
+    context: Context, name: str, decoder: str, steps: Iterable[int], length: int
+) -> list[dict[str, Any]]:
+    """Make a row per step, of the texts that a decoder wrote then."""
+    curves = cache(lambda run, measure: context.get_curve_points(run, measure, decoder))
+    rows = []
+    for step in steps:
+        estimates = {
+            measure: estimate_computed_mean(context, name, partial(_get_measure_at, curves, measure, step))
+            for measure in _MEASURES
+        }
+        row = _make_measures_row(context, name, _TEXT_NAMES[decoder], step, length, estimates)
+        rows.append(row | {"split": decoder, "point": f"@{step}"})
+    return rows
 
 
 def _get_measure_at(curves: Callable[[str, str], pd.DataFrame], measure: str, step: int, run: str) -> Any:

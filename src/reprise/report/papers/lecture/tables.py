@@ -210,14 +210,12 @@ def taggers(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         row = {"experiment": "guessing", "title": "The word's most frequent tag", "n": 0, "planned": 0, "diverged": 0}
         row |= {f"accuracy{group}": share for group, share in zip(_WORD_GROUPS, baseline, strict=True)}
         rows.append(row | {"missing_reason": DASH})
-    return _make_accuracy_table(
-        context,
-        names,
-        [make_text_column("Network", "title"), cells.PARAMETERS_COLUMN],
-        _WORD_GROUPS,
-        "Nats a tag",
-        rows,
-    )
+    columns = [
+        make_text_column("Network", "title"),
+        cells.PARAMETERS_COLUMN,
+        *_make_accuracy_columns(_WORD_GROUPS, "Nats a tag"),
+    ]
+    return _make_accuracy_table(context, names, columns, rows)
 
 
 def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -227,8 +225,8 @@ def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     shares = [format_fixed(share, 4) for share in _get_guessing_accuracies(context, names, groups)]
     template = "By guessing the more frequent label {}; of short sentences {}, of long ones {}."
     notes = [template.format(*shares)] if shares else []
-    columns, rows = [make_text_column("Representation", "title")], _make_accuracy_rows(context, names, groups)
-    return _make_accuracy_table(context, names, columns, groups, "Nats a sentence", rows, notes)
+    columns = [make_text_column("Representation", "title"), *_make_accuracy_columns(groups, "Nats a sentence")]
+    return _make_accuracy_table(context, names, columns, _make_accuracy_rows(context, names, groups), notes)
 
 
 def _get_guessing_accuracies(context: Context, names: list[str], groups: Iterable[str]) -> list[float | None]:
@@ -253,26 +251,20 @@ def _make_accuracy_rows(context: Context, names: list[str], groups: Iterable[str
     ]
 
 
-def _make_accuracy_table(
-    context: Context,
-    names: list[str],
-    first_columns: list[Column],
-    groups: Mapping[str, str],
-    loss_title: str,
-    rows: list[dict[str, Any]],
-    notes: Iterable[str] = (),
-) -> Table:
-    """Make the table of networks that label words or sentences."""
-    shares = [
-        cells.make_interval_column(title, f"accuracy{group}", 4, is_share=True) for group, title in groups.items()
-    ]
-    columns = [
-        *first_columns,
-        *shares,
+def _make_accuracy_columns(groups: Mapping[str, str], loss_title: str) -> list[Column]:
+    """Make the columns of the accuracies of these groups, of the loss, and of the replicas."""
+    return [
+        *(cells.make_interval_column(title, f"accuracy{group}", 4, is_share=True) for group, title in groups.items()),
         cells.make_interval_column(loss_title, "log_loss", 3),
         _BEST_EPOCH_COLUMN,
         _REPLICAS_COLUMN,
     ]
+
+
+def _make_accuracy_table(
+    context: Context, names: list[str], columns: list[Column], rows: list[dict[str, Any]], notes: Iterable[str] = ()
+) -> Table:
+    """Make the table of networks that label words or sentences."""
     frame = pd.DataFrame(rows)
     notes = [*notes, *wording.write_corpus_notes(context, names), *wording.write_reduction_notes(context, names)]
     notes += write_interval_notes(context, names, frame, has_shares=True)
