@@ -101,6 +101,8 @@ def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstim
     numbers = [table.runs[term.experiment].combined([(1.0, term.quantity)]) for term in terms]
     if effect.method == "folds":
         numbers = [{fold: values[fold] for fold in _intersect_folds(numbers)} for values in numbers]
+    if not all(numbers):  # an experiment in both differences of a gap cancels in it, and yet is to be shown
+        return None
     return HypothesisEstimate(
         hypothesis,
         effect,

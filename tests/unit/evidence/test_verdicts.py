@@ -147,6 +147,13 @@ CASES = [
     # Records that are there count, whatever became of the data since.
     (A_BELOW_B, [runs("a", LOW), replace(runs("b", HIGH), unavailable="gone")], AGREES),
     (claim("descriptive", reason="It says no more."), [runs("a", LOW)], NOT_TESTED),
+    # B cancels in the gap; without a number of its own there is no difference to show.
+    (claim("superiority", gaps=[below("a", "b"), below("c", "b")]), sweep(10.0, 12.0, 11.0), AGREES),
+    (
+        claim("superiority", gaps=[below("a", "b"), below("c", "b")]),
+        [runs("a", LOW), lacking(runs("b", HIGH[:1])), runs("c", HIGH)],
+        UNDECIDED,
+    ),
     (GAIN, sweep(101.0, 100.0, 110.0, spread=0.1), AGREES),
     (GAIN, sweep(107.0, 100.0, 110.0, spread=0.1), DISAGREES),
     # The model that the gain is measured from lost a replica too.
