@@ -200,6 +200,15 @@ def test_a_check_that_computed_nothing_shows_nothing():
     assert decide(both, check("a", 0.0), check("b")).answer == UNDECIDED
 
 
+@pytest.mark.parametrize("folds", [False, True])
+def test_a_question_of_unit_says_whether_its_runs_are_seeds_or_folds(folds):
+    bits = {"unit": "bits/character", "folds": folds}
+    found = decide(
+        WHICH_UNIT, runs("a", [1.1], paper=1.1, **bits), runs("b", [1.2], paper=1.2, **bits), runs("c", [1.5], **bits)
+    )
+    assert {one.counts for one in found.comparisons} == {"folds" if folds else "seeds"}
+
+
 def test_perplexities_are_compared_by_their_logarithms():
     # Far too bad by itself, and yet no doubt that it is bad: on the plain scale p is 0.11.
     bad, good = [160.0, 220.0, 550.0], [100.0, 101.0, 99.0]

@@ -207,7 +207,7 @@ def decide_unit(claim: Claim, table: Table) -> Verdict:
         Unit(
             label=of.title,
             n={of.name: len(of.finished)},
-            counts="seeds",
+            counts="folds" if of.by_fold else "seeds",
             answer=answer,
             experiment=of.name,
             estimate=ours[name],
