@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from reprise.catalogue.own import is_own, load_own
+from reprise.catalogue.own import is_own, load_own, report_own, require_kind
 from reprise.catalogue.wording import ByOption, Wording, get_source_path
 
 SENTENCES = "words and a </s> at the end of every sentence"
@@ -50,7 +50,11 @@ class Preparation:
     def prepare(self, raw: Path, options: Mapping[str, Any]) -> Any:
         """Make the corpus from the raw files in a folder."""
         if is_own(self.target):
-            return load_own(self.target)(raw, **options)
+            function = load_own(self.target)
+            with report_own(self.target):
+                corpus = function(raw, **options)
+            require_kind(corpus, import_module("reprise.data.corpus").Corpus, self.target)
+            return corpus
         return import_module(self.target).prepare(raw, options)
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-from reprise.errors import UserError, suggest_name
+import reprise
+from reprise.errors import UserError, is_memory_error, suggest_name
+
+_PACKAGE = Path(reprise.__file__).parent
 
 
 def is_own(name: str) -> bool:
@@ -23,10 +27,11 @@ def is_own(name: str) -> bool:
 
 
 def load_own(path: str) -> Any:
-    """Import what "module:name" stands for.
+    """Import the class or function that "module:name" stands for.
 
     Raises:
-        UserError: where there is no such file or name, a package is missing that the file imports, or the file fails.
+        UserError: where there is no such file or name, a package is missing that the file imports, the file fails, or
+            the name is of something else.
     """
     module, _, name = path.partition(":")
     folder = str(Path.cwd())
@@ -39,15 +44,57 @@ def load_own(path: str) -> Any:
             file = Path(*module.split(".")).with_suffix(".py")
             raise UserError(f"{path}: no file {file} in {folder}; write it, or correct the import path") from None
         raise UserError(f"{path}: it imports {error.name}, which is not installed; install it") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # exit(0) would end the command as if all were well
         raise UserError(f"{_describe_with_place(error)}; correct the file") from error
     if not hasattr(content, name):
         own = [key for key, value in vars(content).items() if getattr(value, "__module__", "") == module]
         raise UserError(f"{path}: no '{name}' in {content.__file__}; {suggest_name(name, own)}")
-    return getattr(content, name)
+    value = getattr(content, name)
+    if not callable(value):
+        raise UserError(f"{path}: is no class and no function; name one")
+    return value
 
 
-def _describe_with_place(error: Exception) -> str:
+@contextmanager
+def report_own(path: str) -> Iterator[None]:
+    """Report in one line what the function "module:name" gets wrong; our own errors keep their traceback.
+
+    Raises:
+        UserError: The user's file raised an error.
+    """
+    try:
+        yield
+    except Exception as error:
+        place = None if isinstance(error, (UserError, OSError)) else find_own_place(error, path.partition(":")[0])
+        if place is None or is_memory_error(error):
+            raise
+        message = str(error).partition("\n")[0]
+        raise UserError(f"{place}: {type(error).__name__}: {message}; correct {path}") from error
+
+
+def find_own_place(error: Exception, module: str) -> str | None:
+    """Return file and line of a user's module that are to blame for an error; None where they are not."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None or Path(file).is_relative_to(_PACKAGE):
+        return None
+    # What torch or numpy raise was raised by whoever called them.
+    frames = [
+        f for f in extract_tb(error.__traceback__) if f.filename == file or Path(f.filename).is_relative_to(_PACKAGE)
+    ]
+    if frames and frames[-1].filename == file:
+        return f"{file}, line {frames[-1].lineno}"
+    if isinstance(error, AttributeError) and type(error.obj).__module__ == module:
+        return file
+    return None
+
+
+def require_kind(value: Any, kind: type, path: str) -> None:
+    """Raise `UserError` unless the function "module:name" has returned what it should."""
+    if not isinstance(value, kind):
+        raise UserError(f"{path}: returns {type(value).__name__}, not {kind.__name__}; correct its `return`")
+
+
+def _describe_with_place(error: BaseException) -> str:
     """Say where in a file an error arose, its kind and its message: "file, line n: kind: message"."""
     if isinstance(error, SyntaxError):
         file, line, message = Path(error.filename), error.lineno, error.msg
@@ -63,10 +110,31 @@ def _is_own_file(file: Path) -> bool:
     return file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts
 
 
-def list_arguments(function: Callable[..., Any], *passed: str) -> dict[str, inspect.Parameter]:
-    """Look up the arguments of a constructor or function that are options: all but those that Reprise has `passed`."""
-    parameters = inspect.signature(function, eval_str=True).parameters
-    return {name: value for name, value in parameters.items() if name not in passed}
+def list_arguments(path: str, function: Callable[..., Any], *passed: str) -> dict[str, inspect.Parameter]:
+    """Look up the arguments of a constructor or function that are options: all but those that Reprise has `passed`.
+
+    Raises:
+        UserError: where Python cannot tell them, or the type of one is not known when the file runs.
+    """
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some of what is written in C
+        raise UserError(f"{path}: has no arguments that can be read; name a class or function of your own") from None
+    options = {name: value for name, value in parameters.items() if name not in passed}
+    return {name: value.replace(annotation=_evaluate_type(path, function, value)) for name, value in options.items()}
+
+
+def _evaluate_type(path: str, function: Callable[..., Any], argument: inspect.Parameter) -> Any:
+    """Return the type of an argument, which is a text after `from __future__ import annotations`."""
+    if not isinstance(argument.annotation, str):
+        return argument.annotation
+    try:
+        return eval(argument.annotation, vars(sys.modules[path.partition(":")[0]]))
+    except Exception:
+        raise UserError(
+            f"{path}: the type of its argument '{argument.name}', {argument.annotation}, is not known when the file "
+            "runs; import it there, or correct it"
+        ) from None
 
 
 def compute_source_digest(path: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from reprise.catalogue.own import is_own, load_own
+from reprise.catalogue.own import is_own, load_own, report_own, require_kind
 from reprise.config.displays import Entry, list_entries
 from reprise.config.project import Project
 from reprise.errors import UserError, suggest_name
@@ -30,14 +30,22 @@ def find_function(kind: str, name: str) -> Callable[..., Any]:
         UserError: There is no such function of one's own.
     """
     if is_own(name):
-        return _pass_options_as_arguments(load_own(name))
+        return _make_drawing_function(kind, name)
     function: Callable[..., Any] = resolve_name(f"reprise.report.papers.{name.replace('.', f'.{kind}:', 1)}")
     return function
 
 
-def _pass_options_as_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a function of one's own, so that its options are passed as arguments."""
-    return lambda context, id, options: function(context, id, **options)
+def _make_drawing_function(kind: str, name: str) -> Callable[..., Any]:
+    """Wrap a function of one's own: its options are passed as arguments, and it has to return a display."""
+    function = load_own(name)
+
+    def draw(context: Context, id: str, options: Mapping[str, Any]) -> Any:
+        with report_own(name):
+            display = function(context, id, **options)
+        require_kind(display, tables.Table if kind == "tables" else resolve_name("matplotlib.figure:Figure"), name)
+        return display
+
+    return draw
 
 
 def render_displays(project: Project, contexts: Mapping[str, Context], names: Collection[str] = ()) -> list[Path]:

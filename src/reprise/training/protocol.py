@@ -2,13 +2,11 @@
 
 import hashlib
 import math
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from pkgutil import resolve_name
-from traceback import extract_tb
 from types import MappingProxyType
 from typing import Any
 
@@ -16,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-import reprise
 from reprise.catalogue.models import MODELS, ModelRefused, find_model
+from reprise.catalogue.own import find_own_place
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.clipping import clip_gradients
@@ -27,8 +25,6 @@ from reprise.errors import UserError, is_memory_error
 from reprise.files import dump_canonical_json
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
-
-_PACKAGE = Path(reprise.__file__).parent
 
 Engine = str | Stack
 """A protocol computes with one of these: an engine by its name, or the stack that its replica is a member of."""
@@ -310,7 +306,7 @@ class Learner(Training):
         Raises:
             UserError: The protocol predicts no words one by one, or the text has no such split.
         """
-        raise UserError(f"the protocol {self.protocol} has no losses of single words")
+        raise UserError(f"--by-count: the protocol {self.protocol} has no losses of single words; leave it away")
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p (V,), in nats, of the symbol after these (T,), by the readable model.
@@ -414,29 +410,13 @@ def report_model(resolved: Resolved) -> Iterator[None]:
         if resolved.is_check or isinstance(error, (UserError, OSError)) or is_memory_error(error):
             raise
         name, protocol = resolved.config["model"]["name"], resolved.config["training"]["protocol"]
-        place = _find_place_in_model(error, find_model(name).target.partition(":")[0])
+        place = find_own_place(error, find_model(name).target.partition(":")[0])
         if place is None:
             raise
         like = [MODELS[other].file for other in PROTOCOLS[protocol].models if other not in ("none", name)]
         remedy = f"; what the protocol needs of a model is in {like[0]}" if like else ""
         where = f"while the protocol {protocol} trained the model {name}{remedy}"
         raise UserError(f"{place}: {type(error).__name__}: {str(error).partition(chr(10))[0]}: {where}") from error
-
-
-def _find_place_in_model(error: Exception, module: str) -> str | None:
-    """Return file and line of a user's model module that are to blame for an error; None where they are not."""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if file is None or Path(file).is_relative_to(_PACKAGE):
-        return None
-    # What torch or numpy raise was raised by whoever called them.
-    frames = [
-        f for f in extract_tb(error.__traceback__) if f.filename == file or Path(f.filename).is_relative_to(_PACKAGE)
-    ]
-    if frames and frames[-1].filename == file:
-        return f"{file}, line {frames[-1].lineno}"
-    if isinstance(error, AttributeError) and type(error.obj).__module__ == module:
-        return file
-    return None
 
 
 def derive_generator(seed: int, stream: str) -> torch.Generator:

@@ -10,12 +10,13 @@ from pkgutil import resolve_name
 import pytest
 
 from reprise.catalogue.checks import CHECKS
-from reprise.catalogue.datasets import PREPARATIONS
+from reprise.catalogue.datasets import PREPARATIONS, find_preparation
 from reprise.catalogue.displays import FUNCTIONS, KINDS
 from reprise.catalogue.models import MODELS, Model
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
 from reprise.catalogue.options.base import list_options
 from reprise.catalogue.options.displays import DISPLAY_OPTIONS
+from reprise.catalogue.options.own import make_own_options
 from reprise.catalogue.own import load_own
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.errors import UserError
@@ -84,15 +85,72 @@ def test_the_configuration_is_checked_without_what_trains_or_draws():
         ("SIZES = {}\nWIDTH = SIZES['width']\n", r"broken\.py, line 2: KeyError: 'width'; correct the file"),
         ("Size = 3\n", r"no 'Broken' in .*broken\.py"),
         ("import no_such_package\n", "no_such_package, which is not installed"),
+        ("import sys\nsys.exit(0)\n", r"broken\.py, line 2: SystemExit"),
+        ("Broken = {'size': 3}\n", "broken:Broken: is no class and no function"),
     ],
 )
-def test_a_mistake_in_a_file_of_ones_own_is_one_line(monkeypatch, tmp_path, content, message):
-    (tmp_path / "broken.py").write_text(content, encoding="utf-8")
+def test_a_mistake_in_a_file_of_ones_own_is_one_line(broken, content, message):
+    broken.write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        load_own("broken:Broken")
+
+
+@pytest.fixture
+def broken(monkeypatch, tmp_path):
+    """The file of a module in the current folder, which nobody has imported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "broken", raising=False)
+    return tmp_path / "broken.py"
+
+
+FUTURE = "from __future__ import annotations\nfrom typing import TYPE_CHECKING\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (f"{FUTURE}def draw(context, size: Unknown = 3): pass", "Unknown, is not known when the file runs"),
+        ("def draw(context, name: str): pass", "its argument 'name' cannot be an option"),
+        ("def draw(context, _size: int): pass", "its argument '_size' cannot be an option"),
+        ("import torch\ndef draw(context, file: torch.device): pass", "cannot be options"),
+        ("draw = print", "has no type"),
+        ("draw = min", "no arguments that can be read"),
+    ],
+)
+def test_arguments_that_are_no_options_are_one_line(broken, content, message):
+    broken.write_text(f"{content}\n", encoding="utf-8")
     with pytest.raises(UserError, match=message):
-        load_own("broken:Broken")
+        make_own_options("broken:draw", load_own("broken:draw"), "context")
+
+
+def test_types_of_options_may_be_texts_and_those_of_other_arguments_unknown(broken):
+    broken.write_text(f"{FUTURE}def draw(context: Context, size: int = 3) -> Figure: pass\n", encoding="utf-8")
+    kind = make_own_options("broken:draw", load_own("broken:draw"), "context")
+    assert kind.model_validate({"name": "broken:draw"}).model_dump(exclude={"name"}) == {"size": 3}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [("return None", "broken:make: returns NoneType, not {}"), ("return {}['key']", "broken.py, line 2: KeyError")],
+)
+def test_what_a_function_of_ones_own_gets_wrong_is_one_line(broken, body, message):
+    broken.write_text(f"def make(*arguments, **options):\n    {body}\n", encoding="utf-8")
+    for call, kind in (
+        (lambda: find_preparation("broken:make").prepare(Path(), {}), "Corpus"),
+        (lambda: find_function("tables", "broken:make")(None, "table-1", {}), "Table"),
+        (lambda: find_function("figures", "broken:make")(None, "figure-1", {}), "Figure"),
+    ):
+        with pytest.raises(UserError) as caught:
+            call()
+        assert message.format(kind) in str(caught.value)
+
+
+def test_what_goes_wrong_below_a_function_of_ones_own_keeps_its_traceback(broken):
+    """Such as a mistake of ours, in a function that it calls."""
+    broken.write_text("def make(raw):\n    from reprise import units\n    units.bits('a')\n", encoding="utf-8")
+    with pytest.raises(TypeError):
+        find_preparation("broken:make").prepare(Path(), {})
 
 
 def test_a_mistake_in_a_file_of_the_package_keeps_its_traceback():

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from inspect import Parameter
 from typing import Any, Literal
 
-from pydantic import create_model
+from pydantic import PydanticUserError, create_model
 
 from reprise.catalogue.options.base import Options
 from reprise.catalogue.own import list_arguments
@@ -20,11 +20,17 @@ def make_own_options(path: str, function: Callable[..., Any], *passed: str) -> t
         *passed: arguments that are no options: Reprise passes them itself.
 
     Raises:
-        UserError: for an argument without a type.
+        UserError: for an argument without a type, or with one that no value of a YAML file has.
     """
     fields: dict[str, Any] = {}
-    for name, argument in list_arguments(function, *passed).items():
+    for name, argument in list_arguments(path, function, *passed).items():
         if argument.kind in (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL) or argument.annotation is Parameter.empty:
             raise UserError(f"{path}: its argument '{name}' has no type; write one, e.g. '{name}: int'")
+        if name == "name" or name.startswith("_"):
+            raise UserError(f"{path}: its argument '{name}' cannot be an option; give it another name")
         fields[name] = argument.annotation, ... if argument.default is Parameter.empty else argument.default
-    return create_model("Own", __base__=Options, name=(Literal[path], ...), **fields)
+    try:
+        return create_model("Own", __base__=Options, name=(Literal[path], ...), **fields)
+    except (PydanticUserError, NameError) as error:
+        line = str(error).partition("\n")[0]
+        raise UserError(f"{path}: its arguments cannot be options ({line}); write bool, int, float or str") from None
