@@ -155,7 +155,11 @@ def _describe_remedy(error: Any, keys: list[str], expected: list[str]) -> str:
         setting = " {value: …, from: …}" if error.get("ctx", {}).get("class_name", "").startswith("Setting") else ""
         alternatives = " or ".join(", ".join(expected).rsplit(", ", 1))
         return f"{shorten(error['input'])} should be {alternatives}{setting}; correct it"
-    return f"{error['msg'].lower()}, not {shorten(error['input'])}; correct the value"
+    problem, remedy = f"{error['msg'].lower()}, not {shorten(error['input'])}", "correct the value"
+    if error["type"] == "too_short":
+        problem = f"{shorten(error['input'])} has too few entries"
+        remedy = f"write {error['ctx']['min_length']} or more"
+    return f"{problem}; {remedy}"
 
 
 def _is_number(value: Any) -> bool:

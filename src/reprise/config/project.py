@@ -12,6 +12,7 @@ from reprise.config.mistakes import Places, name_source, parse_model, suggest_ke
 from reprise.config.schema import Config, Paper
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import UserError, require_known, shorten
+from reprise.files import entry_exists
 
 CONFIG = Path("config/config.yaml")
 PAPERS = Path("config/papers")
@@ -61,9 +62,10 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
         file = root / PAPERS / f"{name}.yaml"
         if name in papers:
             raise UserError(f"{source}: key papers: '{name}' stands twice; keep one of the two")
-        if not file.is_file():
+        if not entry_exists(file):
             names = ", ".join(sorted(p.stem for p in (root / PAPERS).glob("*.yaml")))
-            raise UserError(f"{source}: key papers: no file {file}; write it, or name one of {names}")
+            remedy = f"write it, or name one of {names}" if names else "write it"
+            raise UserError(f"{source}: key papers: no file {file}; {remedy}")
         papers[name], places[name] = read_paper(file)
         for other_name, paper in papers.items():
             # Parts of one document have its link.

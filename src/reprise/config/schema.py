@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from reprise.catalogue.checks import CHECKS
-from reprise.config.base import Id, Origin, Strict
+from reprise.config.base import Id, Origin, Strict, Url
 from reprise.config.claims import Arithmetic, Claim, Learned
 from reprise.config.datasets import Dataset
 from reprise.config.sections import DataSection, ModelSection, Replicas, Setting, TierEntry, TrainingSection
@@ -165,7 +165,7 @@ class Paper(Strict):
     headline: Headline | None = None
     authors: str
     year: int
-    link: str | None = None
+    link: Url | None = None
     summary: str
     symbols: dict[str, str] = Field({}, description="what symbols and short names of its models mean, in a few words")
     experiments: dict[Id, Experiment]

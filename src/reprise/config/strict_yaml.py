@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from reprise.errors import UserError, shorten
+from reprise.files import describe_dead_link, find_dead_link
 
 _RESOLVER = yaml.resolver.Resolver()
 _MAX_DEPTH, _MAX_VALUES = 50, 50_000
@@ -45,6 +46,10 @@ def load_yaml(path: Path | str) -> Any:
             key and remedy.
     """
     path = Path(path)
+    if link := find_dead_link(path):
+        raise UserError(f"{path}: {describe_dead_link(link)}")
+    if path.exists() and not path.is_file():  # a folder, or a pipe that would be waited for
+        raise UserError(f"{path}: is no plain file; move it away, and write a text in UTF-8 in its place")
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

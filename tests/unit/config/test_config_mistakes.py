@@ -30,6 +30,7 @@ DIGITS = [
     ("  small:\n", "  small:\n    like: other\n", "families.small.like"),
     ("like: small", "like: [small]", "experiments.rnn-t5.like"),
     ("year: 2017\n", "", "year"),
+    ("year: 2017\n", "year: 2017\nlink: javascript:alert(1)\n", "link"),
     ("hidden_size: {value", "hidden_size: {vallue", "families.small.model.hidden_size.vallue"),
     ('from: "ours: small"}\n      weight', "from: hearsay}\n      weight", "families.small.model.hidden_size.from"),
     ("from: paper §1}\n    training", "from: paper §1, 2}\n    training", "families.small.data.length.2"),

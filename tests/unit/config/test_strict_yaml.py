@@ -1,5 +1,6 @@
 """YAML's traps are errors that name file, line, key and remedy."""
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -34,6 +35,16 @@ def test_plain_values_have_their_types(tmp_path):
     expected = {"a": 1, "b": 0.001, "c": 0.001, "d": True, "e": "it's [x]", "f": "1e-3", "g": None, "h": [1, "x"]}
     assert load(tmp_path, text) == {**expected, "i": "one two: 3"}
     assert load(tmp_path, "") is None
+
+
+@pytest.mark.parametrize(
+    "make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path), lambda path: path.symlink_to("nowhere")]
+)
+def test_what_is_no_file_is_not_read(tmp_path, make):
+    """A pipe would be waited for."""
+    make(tmp_path / "some.yaml")
+    with pytest.raises(UserError, match=r"some\.yaml: (is no plain file|the link)"):
+        load_yaml(tmp_path / "some.yaml")
 
 
 def test_an_alias_is_a_copy_of_its_own(tmp_path):
