@@ -1,5 +1,7 @@
 """A paper of one's own, in a folder outside of the clone: from `reprise new` to its page."""
 
+import errno
+import itertools
 import json
 import re
 import subprocess
@@ -58,11 +60,32 @@ def paper_of(project):
 def test_a_new_folder_is_sound_and_no_other_is_touched(project, capsys):
     assert main(["resolve"]) == 0
     assert main(["new", str(project)]) == 2
-    for name in ("My Paper", "class", "9lives"):
+    for name in ("My Paper", "class", "9lives", "torch", "json"):
         assert main(["new", str(project / name)]) == 2
     assert {e.config["model"]["name"] for e in resolve_tier(load_project())} == {f"{project.name}.model:SCRN"}
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "tests"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_current_folder_may_be_the_new_one(tmp_path, monkeypatch):
+    (tmp_path / "mypaper").mkdir()
+    monkeypatch.chdir(tmp_path / "mypaper")
+    assert main(["new", "."]) == 0
+    assert Path("config/papers/mypaper.yaml").is_file()
+
+
+def test_what_stops_halfway_is_not_in_the_way_of_the_next_try(tmp_path, monkeypatch):
+    write, count = Path.write_text, itertools.count()
+
+    def write_some(self, *arguments, **keywords):
+        if next(count) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device", str(self))
+        return write(self, *arguments, **keywords)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", write_some)
+        assert main(["new", str(tmp_path / "mypaper")]) == 1
+    assert main(["new", str(tmp_path / "mypaper")]) == 0
 
 
 def test_options_of_ones_own_are_the_annotated_arguments_and_defaults_are_not_hashed(project):
