@@ -23,7 +23,11 @@ def make_number_type(kind: type[int] | type[float], low: float, high: float = ma
     """Make argparse's type of a number from `low` to `high`; of a float both are left out."""
 
     def parse_number(text: str) -> float:
-        value = kind(text)
+        try:
+            value = kind(text)
+        except ValueError:
+            what = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
         if not (low <= value <= high if kind is int else low < value < high):
             bounds = (
                 f"of {low} to {high}" if high < math.inf else f"of {low} or more" if kind is int else f"above {low}"
@@ -173,6 +177,9 @@ ARGUMENTS: dict[str, list[Argument]] = {
         make_argument("name", help="<paper>/<experiment> or <paper>/<claim>, as `reprise list <paper>` has them"),
         make_argument(
             "--words", action="store_true", help="for document 001: nearest words by embedding and by matrix"
+        ),
+        make_argument(
+            "--weights", type=Path, metavar="FILE", help="with --words; default: where training leaves replica 0's"
         ),
         TIER,
     ],

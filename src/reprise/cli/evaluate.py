@@ -19,6 +19,7 @@ from reprise.data.corpus import Corpus
 from reprise.data.own_text import OWN_TESTS, put_own_test
 from reprise.errors import Failed, UserError
 from reprise.files import entry_exists, read_whole, require_place, write_json
+from reprise.records.content import require_owner
 from reprise.records.evaluation import BAND_STARTS, BANDS, make_evaluation
 from reprise.records.model import RunRecord
 from reprise.records.record import Outcome, read_record
@@ -79,27 +80,36 @@ def evaluate_command(options: argparse.Namespace) -> None:
         if options.by_count:
             _show_losses_by_count(trained.training, corpus, options.by_count)
             return
+        # Read first: a measurement may take minutes.
+        weights = find_weights(project, experiment, options.replica, options.weights)
+        path = options.record or find_record(project, experiment, options.replica, weights)
+        record = None if options.text else _read_record(path, experiment, options)
+        if options.save and record and record["run"].get("weights_sha256") not in (None, trained.digest):
+            raise UserError(f"--save: {path} names other weights; name the record of these with --record FILE")
         measured = _measure(trained.training, corpus, options.device, by_count=options.save)
     _print_heading(experiment, options.replica, trained)
     if options.text:
         _show_values({key: value for key, value in measured.values.items() if key[1] in OWN_TESTS})
         return
-    weights = find_weights(project, experiment, options.replica, options.weights)
-    path = options.record or find_record(project, experiment, options.replica, weights)
-    # What is named has to be there.
-    record = read_record(path, experiment, options.replica) if options.record or entry_exists(path) else None
     if record is None:
         _show_values(measured.values)
     else:
         _compare(record, measured, trained.digest)
     if options.save:
-        if record and record["run"].get("weights_sha256") not in (None, trained.digest):
-            raise UserError(f"--save: {path} names other weights; name the record of these with --record FILE")
         description = _describe_weights(weights, trained)
         write_json(saved, _make_evaluation(experiment, options.replica, description, corpus, record, measured))
         out.print(f"saved: {saved}", soft_wrap=True)
     elif record is None:
         raise Failed(f"{path}: no such record; nothing to compare with")
+
+
+def _read_record(path: Path, experiment: Resolved, options: argparse.Namespace) -> RunRecord | None:
+    """Read the record that the numbers are compared with; None where none is there, unless it is named."""
+    if not options.record:
+        return read_record(path, experiment, options.replica) if entry_exists(path) else None
+    record = read_record(path)
+    require_owner(record, f"--record {path}", experiment, options.replica, "name the record of these weights")
+    return record
 
 
 def _print_heading(experiment: Resolved, replica: int, trained: TrainedReplica) -> None:

@@ -28,7 +28,7 @@ def list_command(options: argparse.Namespace) -> None:
     project, experiments = load_tier(options.tier)
     for name in options.paper:
         require_paper(project, name)
-    tier, chosen = project.config.tier, options.paper or list(project.papers)
+    tier, chosen = project.config.tier, dict.fromkeys(options.paper or project.papers)
     answers = _find_answers(project, options.tier)
     papers = [
         _describe_paper(project, name, [e for e in experiments if e.paper == name], answers[name]) for name in chosen

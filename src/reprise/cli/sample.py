@@ -30,6 +30,7 @@ def _write_sample(options: argparse.Namespace) -> None:
         require(
             options.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source"
         )
+        require(not options.prompt, f"--prompt: {experiment.id} is a model of translation; leave it away")
         print(make_printable(training.translate(options.source, options.length, options.beam or 1)))
         return
     option = next((option for option in ("source", "beam") if getattr(options, option) is not None), None)
@@ -67,10 +68,11 @@ class Text:
     def read_symbols(self, text: str) -> list[int]:
         """Return the numbers of a text's symbols, unknown words as <unk>; `UserError` for what has no number."""
         pieces = text.split() if self.has_words else text
-        symbols = [piece if piece in self.numbers or not self.has_words else "<unk>" for piece in pieces]
-        unknown = next((symbol for symbol in symbols if symbol not in self.numbers), None)
+        other = self.numbers.get("<unk>") if self.has_words else None
+        symbols = [self.numbers.get(piece, other) for piece in pieces]
+        unknown = next((piece for piece, symbol in zip(pieces, symbols, strict=True) if symbol is None), None)
         require(unknown is None, f"--prompt: the model does not know {unknown!r}; leave it away")
-        return [self.numbers[symbol] for symbol in symbols]
+        return symbols
 
     def spell(self, symbols: Sequence[int]) -> str:
         """Return the text of symbols."""
@@ -98,7 +100,9 @@ def draw_symbols(next_log_p: Callable[[Any], Any], start: Sequence[int], options
     uniform = counters.uniform32(counters.key(options.seed, 0), 0, options.length) / 2.0**32
     with torch.no_grad():
         for number in uniform:
-            log_p = next_log_p(torch.tensor(symbols)).double() / options.temperature
+            log_p = next_log_p(torch.tensor(symbols)).double()
+            # The largest becomes 0, which no temperature makes infinite.
+            log_p = (log_p - log_p.max()) / options.temperature
             if options.top_k is not None and options.top_k < len(log_p):
                 least = log_p.topk(options.top_k).values[-1]
                 log_p[log_p < least] = -torch.inf

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
@@ -41,8 +42,10 @@ def show_command(options: argparse.Namespace) -> None:
     project, experiments = load_tier(options.tier)
     by_id = {e.id: e for e in experiments}
     paper, _, key = options.name.partition("/")
+    if options.weights and not options.words:
+        raise UserError(f"--weights {options.weights}: is read for --words alone; add --words, or leave it away")
     if options.words:
-        _print_neighbours(project, find_experiment(options.tier, options.name)[1])
+        _print_neighbours(project, find_experiment(options.tier, options.name)[1], options.weights)
     elif options.name in by_id:
         _print_experiment(project, by_id[options.name])
     elif paper in project.papers and key in project.papers[paper].claims:
@@ -108,7 +111,7 @@ def _print_experiment(project: Project, experiment: Resolved) -> None:
     line(make_command(experiment, next(((record["replica"], record["run"]["engine"]) for record in records), None)))
 
 
-def _print_neighbours(project: Project, experiment: Resolved) -> None:
+def _print_neighbours(project: Project, experiment: Resolved, weights: Path | None) -> None:
     """Print the words whose matrix is their own, each with its neighbours by vector and by matrix.
 
     Both are compared by the cosine, as document 001 compares nothing: its motivation is that predicates and function
@@ -119,7 +122,7 @@ def _print_neighbours(project: Project, experiment: Resolved) -> None:
     from reprise.evaluation.neighbours import find_neighbours, find_words_with_matrices
 
     corpus = find_corpus(project, experiment, None)
-    training = load_trained(project, experiment, 0, None, corpus).training
+    training = load_trained(project, experiment, 0, weights, corpus).training
     model, out = training.get_readable_model(), make_console()
     if (tables := find_words_with_matrices(model)) is None:
         raise UserError(f"{experiment.id}: has no matrices of single words; name an r-RNTN, an r-GRU or an r-LSTM")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reprise.errors import UserError
 from reprise.files import entry_exists, read_whole, require_place, write_atomically
+from reprise.records.content import require_owner
 from reprise.records.record import load_record, write_record
 from reprise.records.resolved import Resolved, read_resolved
 from reprise.training.devices import claim_gpu, count_gpus_needed, count_visible_gpus, prepare_environment
@@ -36,7 +37,10 @@ def train_command(options: argparse.Namespace) -> None:
         print(f"{output}: moved from {options.trained}")
         return
     if entry_exists(output):
-        load_record(output, resolved, options.replica)
+        if options.output:  # a file of the user's choice may be whole, and of something else
+            require_owner(*(load_record(output), f"--output {output}", resolved, options.replica, "name another file"))
+        else:
+            load_record(output, resolved, options.replica)
         print(f"{output}: already there; nothing to train (--output FILE trains it again)")
         return
     corpus = _find_corpus(resolved, options.corpus)

@@ -177,9 +177,9 @@ def _list_changed_files(folder: Path, root: Path, tier: str) -> Iterator[str]:
             arguments = [sys.executable, "-P", "-m", "reprise", *command]
             process = subprocess.run(arguments, cwd=clone, env=environment, capture_output=True, text=True, check=False)
             if process.returncode:
-                raise UserError(
-                    f"{folder}: `reprise {' '.join(command)}` fails: {process.stderr.strip().splitlines()[-1]}"
-                )
+                lines = process.stderr.strip().splitlines()
+                why = lines[-1] if lines else f"status {process.returncode}"  # killed, it says nothing
+                raise UserError(f"{folder}: `reprise {' '.join(command)}` fails: {why}")
         from reprise.evidence.collect import UNCOMMITTED
 
         new_names = {name for name in _list_files(new_folder) if has_displays or name in _COLLECTED}

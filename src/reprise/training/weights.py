@@ -70,10 +70,12 @@ def load_weights(
     Raises:
         UserError: There is no such file, or it is damaged or of another model, configuration or vocabulary.
     """
-    remedy = f"train it again: `python -m reprise train {resolved.id} --tier {resolved.tier} --replica N --weights all`"
+    # A replica that has its record trains again only into another file.
+    command = f"python -m reprise train {resolved.id} --tier {resolved.tier} --replica {replica}"
+    remedy = f"run `{command} --output again.json --weights all` and name again.safetensors with --weights"
     if not path.is_file():
         why = "the link leads nowhere" if find_dead_link(path) else "no such file"
-        raise UserError(f"{path}: {why}; name another with --weights, or {remedy}")
+        raise UserError(f"{path}: {why}; {remedy}")
     content = read_whole(path)
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
@@ -86,7 +88,8 @@ def load_weights(
     expected = {"format": FORMAT, "experiment": resolved.id, "config_hash": resolved.config_hash}
     for key, value in (expected | {"vocabulary_sha256": vocabulary}).items():
         if stated[key] != value:
-            raise UserError(f"{path}: key {key}: {stated[key]!r}, not {value!r}; name the weights of this experiment")
+            what = "corpus that they were trained on" if key == "vocabulary_sha256" else "weights of this experiment"
+            raise UserError(f"{path}: key {key}: {stated[key]!r}, not {value!r}; name the {what}")
     if stated["replica"] != replica:  # whose fold, or whose seed, would be another
         raise UserError(f"{path}: key replica: {stated['replica']!r}, not {replica}; name the replica with --replica")
     parameters = model.state_dict()

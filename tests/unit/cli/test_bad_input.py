@@ -76,6 +76,13 @@ def altered(digest=True, **changes):
 # kind: (the command, file or option, key or value, commands and changes that come before it)
 KINDS = {
     "no clone": ("resolve", CONFIG, "no such file", removed(CONFIG)),
+    "a folder for a paper": (
+        *("resolve", "config/papers/digits.yaml", "no plain file"),
+        *(removed("config/papers/digits.yaml"), folder("config/papers/digits.yaml")),
+    ),
+    "no papers": ("resolve", CONFIG, "too few entries", replaced(CONFIG, "  - digits\n  - words\n", "  []\n")),
+    "a replica that is no number": (f"{TRAIN} x", "--replica", "'x' is not a whole number"),
+    "weights that nothing reads": (f"show {RNN} --tier quick --weights a", "--weights a", "--words"),
     "an unknown tier": ("resolve --tier quik", "--tier", "quik"),
     "an unknown command": ("resolv", "command", "resolv"),
     "an unknown experiment": ("train digits/rnn --replica 0", "tier paper", "digits/rnn"),

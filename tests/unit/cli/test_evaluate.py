@@ -168,6 +168,22 @@ def test_weights_of_another_place_go_with_the_record_that_was_left_with_them(her
     assert json.loads(saved.read_bytes())["record_sha256"]
 
 
+def test_a_named_record_of_something_else_is_refused_before_anything_is_measured(here, capsys, monkeypatch):
+    path, _ = here
+    shutil.copy(path, "named.json")
+    monkeypatch.setattr("reprise.cli.evaluate._measure", lambda *_, **__: pytest.fail("measured"))
+    for command in (
+        ("evaluate", NAME, "--record", "bad.json"),
+        ("train", "digits/rnn-t5", "--replica", "0", "--output", "named.json"),
+        ("train", NAME, "--replica", "1", "--output", "named.json"),
+    ):
+        Path("bad.json").write_text("{")
+        status, out, err = run(capsys, *command)
+        assert (status, out, err.count("\n"), command[-1] in err) == (EXIT_USAGE, "", 1, True)
+        assert "named.json" not in err or "name another file" in err, "no advice to remove a whole record"
+    assert Path("named.json").read_bytes() == path.read_bytes()
+
+
 def test_what_no_evaluation_record_holds_is_refused_and_nothing_is_written(here, capsys):
     from reprise.records.record import compute_result_digest, load_record, write_record
 

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from reprise.cli.sample import Text, draw_symbols
+from reprise.errors import UserError
 from reprise.evaluation.neighbours import find_neighbours, find_words_with_matrices
 from reprise.models.rntn import RNTN
 
@@ -45,6 +46,10 @@ def test_a_low_temperature_draws_the_likeliest_more_often():
     assert warm < 160
 
 
+def test_the_lowest_temperature_draws_the_likeliest():
+    assert counts(temperature=1e-320).tolist() == [400, 0, 0, 0]
+
+
 def test_every_symbol_follows_those_before_it():
     def counting(symbols):
         return torch.log(torch.nn.functional.one_hot((symbols[-1] + 1) % 4, 4).double())
@@ -58,6 +63,11 @@ def test_words_have_blanks_between_them_and_sentences_a_line_each():
     assert words.spell([2, 3, 0, 2]) == "a bc\n a"
     assert letters.read_symbols("ab\n") == [1, 2, 0]
     assert letters.spell([1, 2, 0, 1]) == "ab\na"
+
+
+def test_a_word_that_a_model_cannot_read_is_named():
+    with pytest.raises(UserError, match="'zz'"):
+        Text(["</s>", "a"], "</s>").read_symbols("a zz")
 
 
 def test_neighbours_are_the_nearest_by_cosine_of_what_rows_do_not_share():

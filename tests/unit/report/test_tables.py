@@ -160,6 +160,12 @@ def test_markdown_shows_words_as_they_stand(tmp_path, text, source):
     assert unescape(re.sub(r"<[^>]+>", "", shown)).count(text) == 4
 
 
+def test_a_line_end_in_a_cell_ends_no_row():
+    rows = pd.DataFrame({"name": ["a title\nin two lines\n"]})
+    text = Table([Column("Name", lambda r: r["name"], is_text=True)], rows).to_markdown()
+    assert text.splitlines()[2:] == ["| a title in two lines |"]
+
+
 def test_a_fold_whose_loss_rises_far_after_its_best_epoch_became_unstable(tmp_path):
     def course(replica, losses):
         common = {"metric": "cross_entropy", "split": "valid", "axis": "epoch", "unit": "nats/token"}

@@ -113,6 +113,7 @@ class Table:
 
 def _format_cell(text: str, is_code: bool = False) -> str:
     """Write a cell of a pipe table; code keeps its spaces, of which browsers would show only one."""
+    text = " ".join(text.splitlines())  # a line end would end the row
     if not is_code:
         return escape_markdown(text).replace("|", r"\|")
     return f"`{text.replace(' ', NO_BREAK_SPACE)}`".replace("|", r"\|")
