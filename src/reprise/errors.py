@@ -60,7 +60,7 @@ def report_memory(what: str, remedy: str) -> Iterator[None]:
         raise UserError(f"{what}: needs more memory than there is; {remedy}") from error
 
 
-def is_memory_error(error: Exception) -> bool:
+def is_memory_error(error: BaseException) -> bool:
     """Return whether memory could not hold what was asked for, by the error that torch, numpy or Python raised."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _TOO_LARGE)
 

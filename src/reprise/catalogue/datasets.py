@@ -11,6 +11,7 @@ from typing import Any
 
 from reprise.catalogue.own import is_own, load_own, report_own, require_kind
 from reprise.catalogue.wording import ByOption, Wording, get_source_path
+from reprise.errors import UserError
 
 SENTENCES = "words and a </s> at the end of every sentence"
 _TARGETS = f"{SENTENCES} of the target text, rare words as <unk>"
@@ -54,6 +55,10 @@ class Preparation:
             with report_own(self.target):
                 corpus = function(raw, **options)
             require_kind(corpus, import_module("reprise.data.corpus").Corpus, self.target)
+            try:
+                corpus.check_arrays()
+            except Exception as error:  # what is of another kind raises errors of many kinds
+                raise UserError(f"{self.target}: returns no sound corpus ({error}); correct it") from error
             return corpus
         return import_module(self.target).prepare(raw, options)
 

@@ -64,7 +64,7 @@ def report_own(path: str) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # exit(0) would end the command as if all were well
         place = None if isinstance(error, (UserError, OSError)) else find_own_place(error, path.partition(":")[0])
         if place is None or is_memory_error(error):
             raise
@@ -72,7 +72,7 @@ def report_own(path: str) -> Iterator[None]:
         raise UserError(f"{place}: {type(error).__name__}: {message}; correct {path}") from error
 
 
-def find_own_place(error: Exception, module: str) -> str | None:
+def find_own_place(error: BaseException, module: str) -> str | None:
     """Return file and line of a user's module that are to blame for an error; None where they are not."""
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or Path(file).is_relative_to(_PACKAGE):

@@ -176,11 +176,11 @@ def read_resolved_files(tier: str) -> list[Resolved]:
         remedy = f"run from the root of the clone, or put there what {resolve} wrote in one"
         raise UserError(f"{folder}: no configurations, and no {_CONFIG} either; {remedy}")
     # config/ is read without being checked. What it no longer names was left behind by an older one.
-    papers = (load_yaml(_CONFIG) or {}).get("papers", []) if _CONFIG.is_file() else []
+    papers = _read_names(_CONFIG, "papers") if _CONFIG.is_file() else []
     positions: dict[str, tuple[int, int]] = {}
     for number, paper in enumerate(name for name in papers if (folder / name).is_dir()):
-        content = load_yaml(Path("config", "papers", f"{paper}.yaml")) or {}
-        positions |= {f"{paper}/{name}": (number, i) for i, name in enumerate(content.get("experiments", {}))}
+        names = _read_names(Path("config", "papers", f"{paper}.yaml"), "experiments")
+        positions |= {f"{paper}/{name}": (number, i) for i, name in enumerate(names)}
     listed_files = [
         path for path in files if not positions or f"{path.parent.name}/{path.stem.partition('@')[0]}" in positions
     ]
@@ -191,3 +191,12 @@ def read_resolved_files(tier: str) -> list[Resolved]:
         return paper, e.assumption is not None, experiment, e.id
 
     return sorted(map(read_resolved, listed_files), key=get_position)
+
+
+def _read_names(path: Path, key: str) -> list[str]:
+    """Read the names that a key of a YAML file lists, or has as its keys, where nothing can check the file."""
+    content = load_yaml(path)
+    names = content.get(key) if isinstance(content, dict) else None
+    if not isinstance(names, (list, dict)) or not all(isinstance(name, str) for name in names):
+        raise UserError(f"{path}: key {key}: should list names; correct it")
+    return list(names)

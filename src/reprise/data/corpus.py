@@ -234,5 +234,5 @@ class Corpus:
         return corpus
 
 
-def _is_row(array: np.ndarray, dtype: type) -> bool:
-    return array.ndim == 1 and array.dtype == dtype
+def _is_row(array: Any, dtype: type) -> bool:
+    return isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype == dtype

@@ -437,7 +437,7 @@ def read_claims(root: Path, tier: str) -> dict[str, dict[str, Decision]]:
         return Claims.model_validate(json.loads(path.read_text(encoding="utf-8"))).root
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        why = f"key {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        why = f"key {'.'.join(map(str, first['loc'])) or '(top)'}: {first['msg']}"
     except (ValueError, RecursionError):
         why = "no JSON"
     raise UserError(f"{path}: {why}; run `python -m reprise verify --tier {tier}`")

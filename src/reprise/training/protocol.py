@@ -406,7 +406,7 @@ def report_model(resolved: Resolved) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # exit(0) would end the command as if all were well
         if resolved.is_check or isinstance(error, (UserError, OSError)) or is_memory_error(error):
             raise
         name, protocol = resolved.config["model"]["name"], resolved.config["training"]["protocol"]

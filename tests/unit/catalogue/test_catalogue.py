@@ -132,7 +132,11 @@ def test_types_of_options_may_be_texts_and_those_of_other_arguments_unknown(brok
 
 @pytest.mark.parametrize(
     ("body", "message"),
-    [("return None", "broken:make: returns NoneType, not {}"), ("return {}['key']", "broken.py, line 2: KeyError")],
+    [
+        ("return None", "broken:make: returns NoneType, not {}"),
+        ("return {}['key']", "broken.py, line 2: KeyError"),
+        ("raise SystemExit(0)", "broken.py, line 2: SystemExit"),
+    ],
 )
 def test_what_a_function_of_ones_own_gets_wrong_is_one_line(broken, body, message):
     broken.write_text(f"def make(*arguments, **options):\n    {body}\n", encoding="utf-8")
@@ -144,6 +148,20 @@ def test_what_a_function_of_ones_own_gets_wrong_is_one_line(broken, body, messag
         with pytest.raises(UserError) as caught:
             call()
         assert message.format(kind) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("counts", "tokens", "reason"),
+    [("None", "int32", "counts"), ("np.array([1])", "int64", "rows of int32")],
+)
+def test_a_corpus_of_ones_own_that_is_not_sound_is_one_line(broken, counts, tokens, reason):
+    broken.write_text(
+        "import numpy as np\nfrom reprise.data.corpus import Corpus, Split\ndef make(raw):\n"
+        f"    split = Split(np.array([0], np.{tokens}), np.array([0, 1]))\n"
+        f"    return Corpus('own', {{'train': split}}, ['a'], {counts}, {{'boundaries': 'none'}})\n"
+    )
+    with pytest.raises(UserError, match=f"broken:make: returns no sound corpus.*{reason}"):
+        find_preparation("broken:make").prepare(Path(), {})
 
 
 def test_what_goes_wrong_below_a_function_of_ones_own_keeps_its_traceback(broken):

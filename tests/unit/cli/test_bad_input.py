@@ -107,6 +107,18 @@ KINDS = {
     "a tier without experiments": ("run --tier reduced", CONFIG, "write --tier quick or --tier paper"),
     "nothing to run": ("run --tier quick", "results/quick/config", "from the root", removed("config")),
     "nothing resolved": ("run --tier quick --resolved", "results/quick/config", "where pydantic is"),
+    "no papers in an unchecked file": (
+        *("run --tier quick --resolved", CONFIG, "key papers"),
+        *("resolve --tier quick", written(CONFIG, "papers:\n")),
+    ),
+    "a list for an unchecked file": (
+        *("run --tier quick --resolved", CONFIG, "key papers"),
+        *("resolve --tier quick", written(CONFIG, "- papers\n")),
+    ),
+    "no experiments in an unchecked file": (
+        *("run --tier quick --resolved", "config/papers/digits.yaml", "key experiments"),
+        *("resolve --tier quick", written("config/papers/digits.yaml", "experiments:\n")),
+    ),
     "no corpus": (TRAIN_WORDS, "data/corpora/synthetic-", "s-rnn-4"),
     "a damaged corpus": (
         *(TRAIN_WORDS, "data/corpora/synthetic-", "corpus"),
