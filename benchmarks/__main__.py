@@ -1,12 +1,12 @@
 """Time Reprise's engines beside what else one could run, on one core.
 
 Every implementation first has to compute the readable model's update. One that computes another is not timed, and the
-command exits 1. All are timed by turns. Run nothing else meanwhile. A repetition during which other processes took more
-than 5 % of a core is counted, but left out of the medians as long as there are three others.
+command exits 1. All are timed by turns. Run nothing else meanwhile. A repetition is disturbed if other processes took
+more than 5 % of a core meanwhile. It is counted, but left out of the medians as long as there are three others.
 
 From the root of the clone: `python -m benchmarks rntn --only h100-k --budget 150`. Three names print tables in
-Markdown: `table` of the committed results, `machines` of the same replicas under two releases of torch or on two
-processors, and `evaluations` of the time that it takes to measure trained models again.
+Markdown. `table` shows the committed results, `machines` the same replicas under two releases of torch or on two
+processors. `evaluations` shows how long it takes to measure trained models again.
 """
 
 import argparse

@@ -25,8 +25,8 @@ def lower_layer_both() -> Iterator[Finding]:
 def _check_neighbours(lower_layer: str) -> Iterator[Finding]:
     """Check that a neuron above the first layer has an input from each direction: every word is behind its state.
 
-    The error is the share of the words that a state does not depend on, of those that it would learn of through the
-    other direction alone: for "->" the words after it, for "<-" those before it.
+    Counted are the words that a state can learn of through the other direction alone: for "->" those after it, for "<-"
+    those before it. The error is the share of them that it does not depend on.
     """
     for layers in (2, 3):
         model = _make_model(layers=layers, lower_layer=lower_layer)

@@ -1,8 +1,8 @@
 """Document 004, sections 3 and 4: words that were never seen, in a finite vocabulary and in an unbounded one.
 
-A few sentences are learnt: "the cost was N euros" with the numerals 9, 13 and 21, "N people came" with 15, and "we
-visited P" with two cities. The numeral 37 and the city Grenoble are in none of them. What the model knows of these is
-their class alone: they have no feature of identity.
+A few sentences are learnt. "the cost was N euros" has the numerals 9, 13 and 21, "N people came" has 15, "we visited P"
+two cities. The numeral 37 and the city Grenoble are in none of them. What the model knows of these is their class
+alone: they have no feature of identity.
 """
 
 import math

@@ -1,7 +1,7 @@
 """YAML without its traps: what a reader sees is what the program gets.
 
-PyYAML keeps the last of two equal keys, reads `1e-3` as a string, `010` as 8 and `no` as False, each without a word.
-Here each of them is an error that names the file, the line, the key and what to write instead.
+PyYAML keeps the last of two equal keys. It reads `1e-3` as a string, `010` as 8 and `no` as False. Here each of these
+is an error that names the file, the line, the key and what to write instead.
 """
 
 import contextlib

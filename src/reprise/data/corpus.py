@@ -89,11 +89,10 @@ def pack_sparse_rows(borne: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class Corpus:
     """A prepared dataset.
 
-    Word corpora sort `vocabulary` by decreasing training frequency, ties by first appearance, so
-    that a token id is the word's rank minus 1; treebanks by the frequency in the entire corpus.
-    `facts` are numbers known or counted (tokens, sentences and characters a split, vocabulary size,
-    entropies in nats); `provenance` says what the corpus was made from (dataset, options, raw =
-    {file: checksum}).
+    Word corpora sort `vocabulary` by decreasing training frequency, ties by first appearance. So a token id is the
+    word's rank minus 1. Treebanks sort it by the frequency in the entire corpus. `facts` are numbers known or counted:
+    tokens, sentences and characters a split, vocabulary size, entropies in nats. `provenance` says what the corpus was
+    made from: dataset, options, raw = {file: checksum}.
     """
 
     name: str
@@ -117,8 +116,8 @@ class Corpus:
     ) -> Corpus:
         """Return the corpus whose vocabulary is the words of `counts`, in their order.
 
-        To `facts` come those of every corpus: `boundaries`, the size of the vocabulary, and for each split its number
-        of tokens and its number of sentences, which may be called otherwise.
+        To `facts` come those of every corpus: `boundaries`, the size of the vocabulary, and of each split the numbers
+        of tokens and sentences. Sentences may be called otherwise.
         """
         common_facts = {
             "boundaries": boundaries,

@@ -1,8 +1,7 @@
 """Compiles the C++ engines on first use, for the machine at hand, and calls them.
 
-The file of the compiled library is named by a hash of the source, the compiler's version, the options and this CPU's
-flags. The sizes of the caches are among the options. On a file system that several kinds of machine share, each finds
-its own.
+A hash names the file of the compiled library: of the source, the compiler's version, the options and this CPU's flags.
+The sizes of the caches are among the options. On a file system that several kinds of machine share, each finds its own.
 """
 
 import contextlib

@@ -69,8 +69,8 @@ def estimate_times(
     """Return an estimate an experiment, in their order.
 
     Where no replica of an experiment is finished, those of the experiment that it is a variant of stand for it. Then
-    come those of another tier that trains the same, by the epoch or step. Of epochs as many are counted as the finished
-    trainings of the same paper and protocol needed, as a share of the most. Replicas that finished on this kind of
+    come those of another tier that trains the same, by the epoch or step. The number of epochs is taken from the
+    finished trainings of the same paper and protocol, as a share of the most. Replicas that finished on this kind of
     processor come before all others.
 
     Args:

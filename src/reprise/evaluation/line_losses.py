@@ -1,7 +1,7 @@
 """Losses of the predicted tokens of lines, and the numbers that document 000 makes of them (sections 4 and 5).
 
-"Average cross-entropy over the test documents" (section 4) can be the mean over all tokens (micro) or the mean over the
-lines of each line's mean (macro): both are kept, per token and per character of the predicted tokens.
+"Average cross-entropy over the test documents" (section 4) has two readings: the mean over all tokens (micro), or over
+the lines of each line's mean (macro). Both are kept, per token and per character of the predicted tokens.
 """
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ class LineLosses:
     def make_samples(self, name: str, lines: np.ndarray, count: int) -> list[dict[str, Any]]:
         """Return predictions under true lines (Figure 2): the paper's lines if they are in `lines`, and the first few.
 
-        `prediction` has the line's length: at each place the most probable character after what stands before it in
-        `line`, at the first place, which is not predicted, a space. Empty for tokens of more than one character.
+        `prediction` has the line's length: at each place it has the most probable character after what stands before it
+        in `line`. The first character is not predicted; a space takes its place. `prediction` is empty for tokens of
+        more than one character.
         """
         if not self._has_single_characters():
             return []

@@ -1,6 +1,6 @@
 """Turn a claim about means into contrasts: linear combinations of mean metrics, positive if the claim holds.
 
-Perplexities are compared by their logarithms, since replicas vary in cross-entropy, and a difference of logarithms is a
+Perplexities are compared by their logarithms, since replicas vary in cross-entropy. A difference of logarithms is a
 difference in per cent. A margin is part of the contrast: "at most 2 % higher" is log 1.02 + log higher - log lower > 0.
 The error of the reference model is then part of the error of the contrast.
 """

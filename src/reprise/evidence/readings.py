@@ -1,8 +1,8 @@
 """The distance of each reading from the paper's numbers: descriptive, and computed after the choice was made.
 
-A reading is the chosen setting, or one alternative of one assumption. It is compared on the rows (one number of one
-experiment) that the paper prints and that the reading has replicas for, beside the chosen setting on the same rows. No
-verdict depends on it, and it changes no choice.
+A reading is the chosen setting, or one alternative of one assumption. It is compared on rows, each one number of one
+experiment, that the paper prints and that the reading has replicas for. The chosen setting is compared on the same
+rows. No verdict depends on it, and it changes no choice.
 """
 
 import math

@@ -84,8 +84,8 @@ def initialise(model: DeepLSTM, generator: torch.Generator) -> None:
     """Draw W and U of each layer by `kernel_law` and W_out by `output_law`; every bias starts at zero.
 
     glorot-uniform: U(-a, a) with a = sqrt(6 / (fan in + fan out)). TensorFlow 1.4 takes it where no law is given, and
-    keeps W and U of a layer in one matrix of d + n inputs and 4n outputs. fan-in-truncated-normal: as in part 1,
-    variance_scaling_initializer() of the same library, which the author names for W_out.
+    keeps W and U of a layer in one matrix of d + n inputs and 4n outputs. The other law, fan-in-truncated-normal, is as
+    in part 1 variance_scaling_initializer() of the same library, which the author names for W_out.
     """
     n = model.hidden
     for number in range(1, model.layers + 1):

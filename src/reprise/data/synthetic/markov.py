@@ -1,9 +1,9 @@
 """A source of pseudo-words whose entropy is known exactly: a first-order Markov chain.
 
-A row of the transition matrix is an end weight, for `</s>`, and one of about V / 20 lists of successors with weights 1
-/ rank. So the matrix is sparse and, but for rounding, of low rank: a small network can learn it. Word frequencies fall
-about as Zipf's law says. Weights are integers of sum 2**16 and random numbers come from a counter, so a text is the
-same on every machine; only probabilities and entropies are floating-point numbers.
+A row of the transition matrix has an end weight, for `</s>`, and one of about V / 20 lists of successors. A list's
+weights are 1 / rank. So the matrix is sparse and, but for rounding, of low rank: a small network can learn it. Word
+frequencies fall about as Zipf's law says. Weights are integers of sum 2**16 and random numbers come from a counter, so
+a text is the same on every machine. Only probabilities and entropies are floating-point numbers.
 """
 
 from bisect import bisect_right

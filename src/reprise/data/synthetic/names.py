@@ -2,8 +2,8 @@
 
     Jane walked into the room . John walked in too . <filler> Jane said hi to ___
 
-The blank is the second name. The filler's words are those of the notes' "It was late in the day and everyone was
-walking home after a long day at work.", drawn one by one.
+The blank is the second name. The filler's words are drawn one by one from those of the notes' sentence: "It was late in
+the day and everyone was walking home after a long day at work."
 """
 
 import torch

@@ -20,7 +20,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     A type bears the tag POS:Lk for each list k of successors that it stands in, and Next:Lk for the list that follows
     it. So tags tell what may follow what. `@nil` (POS:NIL) ends each sentence. Vocabulary, counts, facts and extra
     arrays are those of `ud_french`; types that are never drawn are left out. The minimal pairs ask whether a token is
-    found more probable than a type that cannot follow the token before it; what stands for their distance is the
+    found more probable than a type that cannot follow the token before it. In the place of their distance stands the
     token's place in its sentence, from 1.
 
     Facts besides: `entropy_rate_nats`, and `source_nats`, what the source itself loses on each split, a token.

@@ -1,7 +1,7 @@
 """The two books of document 002, part 2, as running text of characters, cleaned as the author's code cleans them.
 
-The files are Project Gutenberg's: its header and licence, in English, are part of the text that is learnt (a claim
-about the Spanish book rests on that), so they stay; where they begin and end is kept beside the text.
+The files are Project Gutenberg's. Its header and licence, in English, stay part of the text that is learnt: a claim
+about the Spanish book rests on that. Where they begin and end is kept beside the text.
 """
 
 import re
@@ -64,8 +64,8 @@ def clean_text(text: str) -> str:
 def make_character_corpus(name: str, text: str, licence: tuple[int, int]) -> Corpus:
     """Return the corpus of a text as one sentence of characters; the vocabulary is its symbols by their code points.
 
-    Facts: tokens, sentences and characters of the split `train`, vocabulary, and words, running and different, a word
-    being a run of letters, in lower case.
+    Facts: tokens, sentences and characters of the split `train`, vocabulary, and words, running and different. A word
+    is a run of letters, in lower case.
     """
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     symbols, tokens, counts = np.unique(codes, return_inverse=True, return_counts=True)

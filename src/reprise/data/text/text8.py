@@ -1,7 +1,7 @@
 """text8: the first 10**8 bytes of cleaned English Wikipedia, without sentence breaks.
 
-Document 001, section 4, splits it 90/5/5 and turns words that occur fewer than 10 times into
-`<unk>`, which it says leaves 37,751 words; over which part they are counted it does not say.
+Document 001, section 4, splits it 90/5/5 and turns words that occur fewer than 10 times into `<unk>`. It says that
+37,751 words are left, but not over which part they are counted.
 """
 
 import re

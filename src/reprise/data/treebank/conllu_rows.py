@@ -1,7 +1,7 @@
 """Sentences of a treebank in the CoNLL-U format (https://universaldependencies.org/format.html).
 
-The package `conllu` reads the rows; what it lets pass (missing or padded columns, ids out of order, heads outside the
-sentence or in a circle) is refused here, with file and line.
+The package `conllu` reads the rows. It lets pass missing or padded columns, ids out of order, and heads outside the
+sentence or in a circle. These are refused here, with file and line.
 """
 
 from collections.abc import Sequence

@@ -4,8 +4,9 @@ One stream of lower-cased tokens, and for every type of token the POS tags and f
 the corpus.
 
 The paper counts 463,069 tokens in release 1.3, which has 401,960 words. 463,069 is the number of lines of its three
-files: words, ranges ("du", which stands before its words "de" and "le"), and three other lines a sentence, two comments
-before it and a blank one after it. Ranges and these lines bring the POS tags `_` and NIL of the paper's Table 3.
+files. They are words, ranges ("du", which stands before its words "de" and "le"), and three other lines a sentence: two
+comments before it and a blank one after it. Ranges and these lines bring the POS tags `_` and NIL of the paper's Table
+3.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """French of the Universal Dependencies with the part of speech (UPOS) of every word, for document 003, section 2.5.
 
-The notes name no data for their taggers. Document 004's partition of the treebank is taken: the last sentences of the
-training part are held out for validation, and its test and development parts together are the test text.
+The notes name no data for their taggers. Document 004's partition of the treebank is taken. The last sentences of the
+training part are held out for validation. The treebank's test and development parts together are the test text.
 """
 
 from pathlib import Path

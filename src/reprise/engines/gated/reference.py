@@ -1,7 +1,7 @@
 """The loss of the gated language models, batch by batch, and their engine with autograd: what the fast one is held to.
 
-Salle and Villavicencio (ACL 2018), section 4: plain SGD on windows of B streams and T steps, the state carried from
-window to window, the gradient's norm over all parameters clipped.
+Salle and Villavicencio (ACL 2018), section 4: plain SGD on windows of B streams and T steps. The state is carried from
+window to window, and the gradient's norm over all parameters is clipped.
 """
 
 from collections.abc import Callable

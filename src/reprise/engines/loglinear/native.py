@@ -257,8 +257,8 @@ class LazyRMSProp:
 
     Keras moves every row in every step: where g is 0 the parameter stays and a falls by the factor rho. Here such a row
     is left alone. When it next has a gradient, its a is first multiplied by rho to the power of the steps it missed.
-    That is the same number but for rounding, and saves the passes over the rows (of tens of thousands) that a batch
-    misses. Updates `parameters` in place; those in `tables` by rows. `begin_step` sets the rates.
+    That is the same number but for rounding. It saves the passes over the rows that a batch misses, which are tens of
+    thousands. Updates `parameters` in place; those in `tables` by rows. `begin_step` sets the rates.
     """
 
     def __init__(self, parameters: Mapping[str, Tensor], tables: set[str]) -> None:

@@ -36,8 +36,8 @@ class Windows(Epochs):
     state (`loglinear_text.py`). Training ends after `patience` epochs in a row whose validation loss is not below the
     lowest before them, or after `max_epochs`. Reported are the losses of the last epoch (`cross_entropy`), as of a
     training whose weights are not taken back. Beside them stand those of the epoch with the lowest validation loss
-    (`cross_entropy_best`). The training loss of an epoch is the mean over its batches, each under the weights before
-    its step, as Keras shows it.
+    (`cross_entropy_best`). The training loss of an epoch is the mean over its batches, as Keras shows it: each under
+    the weights before its step.
 
     After the last epoch the training text is read with the last weights (`cross_entropy_evaluated`). With the scheme
     "sliding" the agreement pairs are judged, if the corpus has any. Words are then drawn too, `sample_words` a text,

@@ -17,8 +17,8 @@ _READ_BATCH_SIZE = 500
 class WindowSGD(HalvingSchedule):
     """Epochs over the windows of the training text in a new order each, every one followed by both other texts.
 
-    A target is a word, its window the n words before it; before the first word of a sentence (`boundary` "sentence")
-    or of the text ("text") stand boundary words, `</s>`, which is predicted and counted itself.
+    A target is a word, its window the n words before it. Boundary words, `</s>`, stand before the first word of a
+    sentence (`boundary` "sentence") or of the text ("text"). `</s>` is predicted and counted itself.
     """
 
     NEXT_UNIT = "window"

@@ -23,7 +23,7 @@ class WordNGramCount(Pieces):
 
     A piece of work is one order on one part of the text. Nothing is drawn, so that one replica says all. Each split's
     first words are predicted after the boundary word `</s>`, which is predicted and counted itself at the end of every
-    sentence; `boundary` says whether a context reaches into the sentence before.
+    sentence. `boundary` says whether a context reaches into the sentence before.
     """
 
     unit = "model"

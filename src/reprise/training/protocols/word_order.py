@@ -17,9 +17,9 @@ class WordOrder(Pieces):
     """Counts the training text and gives sentences their log-probability under the models of 1, 2, ... words.
 
     A sentence is its words and `</s>`; boundary words stand before it. Scored are the notes' phrases and the sentences
-    of the test text, these also with their words shuffled and with two neighbours exchanged. They are redrawn until the
-    words are in another order; sentences that have none are left out. Words are changed the same way for all models of
-    a replica. A piece of work is one order.
+    of the test text. The sentences are also scored with their words shuffled and with two neighbours exchanged. These
+    are redrawn until the words are in another order; sentences that have none are left out. Words are changed the same
+    way for all models of a replica. A piece of work is one order.
     """
 
     unit = "order"
