@@ -12,7 +12,7 @@ from statistics import stdev
 from typing import Any, NamedTuple
 
 from benchmarks.table import make_line, make_table
-from reprise.evidence.numbers import numbers_of
+from reprise.evidence.numbers import list_numbers
 from reprise.records.record import read_record
 
 FOLDERS = ("results/paper/runs", "results/reduced/runs", "results/machines")
@@ -127,7 +127,7 @@ def find_twins(records: Iterable[dict[str, Any]]) -> Iterator[Twin]:
 
 def index_numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], float]:
     """Return a record's numbers by metric and split."""
-    return {(entry["metric"], entry["split"]): entry["value"] for entry in numbers_of(record)}
+    return {(entry["metric"], entry["split"]): entry["value"] for entry in list_numbers(record)}
 
 
 def list_seed_values(

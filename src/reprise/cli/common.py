@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from reprise.config.project import CONFIG, Project, load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import UserError, make_printable, suggest_name
-from reprise.evidence.numbers import numbers_of
+from reprise.evidence.numbers import list_numbers
 from reprise.files import entry_exists
 from reprise.records.resolved import TIERS, Resolved
 from reprise.units import INFINITE
@@ -112,7 +112,7 @@ def describe_other_tiers(root: Path, tier: str, name: str = "") -> str:
 
 def index_numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, str]]:
     """Return (value, unit) by metric and split of a record, with those that follow from it: perplexities, BLEU."""
-    return {(row["metric"], row["split"]): (row["value"], row["unit"]) for row in numbers_of(record)}
+    return {(row["metric"], row["split"]): (row["value"], row["unit"]) for row in list_numbers(record)}
 
 
 LOG_SUFFIX = " (log)"

@@ -1,4 +1,4 @@
-"""Gathers the run records of a tier: only those of the current configuration, every one of them checked.
+"""Gather the run records of a tier: only those of the current configuration, every one of them checked.
 
 metrics.csv     a row a metric; a replica that diverged has one row without a value; `n` is how many things
                 the value is a mean over, and `counted` says of means over tokens which these are; the rows of
@@ -23,7 +23,7 @@ from reprise.catalogue.datasets import find_preparation
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.wording import fill_wording
 from reprise.config.project import Project
-from reprise.evidence.numbers import loss_rows, numbers_of
+from reprise.evidence.numbers import list_loss_rows, list_numbers
 from reprise.evidence.statistics import mean, spread
 from reprise.files import dump_json, escape_formula, write_atomically
 from reprise.records.evaluation import SINGLE_BANDS, read_evaluations
@@ -44,7 +44,7 @@ def collect_tier(project: Project, experiments: Iterable[Resolved]) -> tuple[int
     """Write the four files of a project's tier; see `collect`."""
     folder = project.root / "results" / project.config.tier
     preparations = {name: dataset.prepare for name, dataset in project.config.datasets.items()}
-    return collect(experiments, project.root, folder, partial(counted_by, preparations=preparations))
+    return collect(experiments, project.root, folder, partial(describe_counted_tokens, preparations=preparations))
 
 
 def collect(
@@ -52,7 +52,7 @@ def collect(
 ) -> tuple[int, int]:
     """Write the four files into `folder` (results/<tier>); return how many records there are, of how many.
 
-    `counted` says of an experiment which tokens count (`counted_by`).
+    `counted` says of an experiment which tokens count (`describe_counted_tokens`).
 
     A record, of a run or an evaluation, that is missing is left out: what stands on it is shown as not run. One that
     is damaged, altered or of another configuration under the current one's name is a `UserError`, and nothing is
@@ -60,25 +60,25 @@ def collect(
     """
     experiments = list(experiments)
     records = [(experiment, record) for experiment in experiments for record in read_records(experiment, root)]
-    rows = [row for experiment, record in records for row in _metric_rows(experiment, record, counted)]
-    rows += [row for one in experiments for row in _evaluation_rows(one, read_evaluations(one, root), counted)]
-    curves = (row for experiment, record in records for row in _curve_rows(experiment, record))
-    samples = [{**_keys(e, r), **sample} for e, r in records for sample in r["samples"]]
+    rows = [row for experiment, record in records for row in _list_metric_rows(experiment, record, counted)]
+    rows += [row for one in experiments for row in _list_evaluation_rows(one, read_evaluations(one, root), counted)]
+    curves = (row for experiment, record in records for row in _list_curve_rows(experiment, record))
+    samples = [{**_make_keys(e, r), **sample} for e, r in records for sample in r["samples"]]
     lines = [json.dumps(s, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n" for s in samples]
     # All of them before the first is written: the files of a folder are of the same records.
     contents = {
-        "metrics.csv": _csv(rows, METRIC_KEYS).encode(),
+        "metrics.csv": _write_csv(rows, METRIC_KEYS).encode(),
         # A fixed time and no name in the header: the same records give the same bytes.
-        "curves.csv.gz": gzip.compress(_csv(curves, CURVE_KEYS).encode(), compresslevel=9, mtime=0),
+        "curves.csv.gz": gzip.compress(_write_csv(curves, CURVE_KEYS).encode(), compresslevel=9, mtime=0),
         "samples.jsonl": "".join(lines).encode(),
-        "metrics.json": dump_json(_summary(rows)).encode(),
+        "metrics.json": dump_json(_summarise(rows)).encode(),
     }
     for name, content in contents.items():
         write_atomically(folder / name, content)
     return len(records), sum(experiment.replicas for experiment in experiments)
 
 
-def counted_by(experiment: Resolved, preparations: Mapping[str, str]) -> str:
+def describe_counted_tokens(experiment: Resolved, preparations: Mapping[str, str]) -> str:
     """Return what a token of the experiment's text is, and which of them are predicted; "" where none is.
 
     `preparations` are those of the datasets.
@@ -96,7 +96,7 @@ def is_over_tokens(metric: str, unit: str) -> bool:
     return unit.startswith(("nats/", "bits/")) or metric == "perplexity" or (unit == "share" and "accuracy" in metric)
 
 
-def _keys(experiment: Resolved, record: dict[str, Any]) -> dict[str, Any]:
+def _make_keys(experiment: Resolved, record: dict[str, Any]) -> dict[str, Any]:
     variant = f"{experiment.assumption}={experiment.alternative}" if experiment.assumption else ""
     run = {"device": "device", "engine": "engine", "seconds": "wall_seconds"}
     return {
@@ -107,36 +107,36 @@ def _keys(experiment: Resolved, record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _metric_rows(
+def _list_metric_rows(
     experiment: Resolved, record: dict[str, Any], counted: Callable[[Resolved], str]
 ) -> Iterator[dict[str, Any]]:
-    keys, tokens = _keys(experiment, record), counted(experiment)
+    keys, tokens = _make_keys(experiment, record), counted(experiment)
     # A record without a number is a row as well: its status is known.
-    for row in list(numbers_of(record)) or [{}]:
+    for row in list(list_numbers(record)) or [{}]:
         over_tokens = is_over_tokens(row.get("metric", ""), row.get("unit", ""))
         yield keys | row | {"counted": tokens if over_tokens else ""}
 
 
-def _evaluation_rows(
+def _list_evaluation_rows(
     experiment: Resolved, evaluations: Iterable[dict[str, Any]], counted: Callable[[Resolved], str]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row a band of counts: what evaluations measure besides the records."""
     for evaluation in evaluations:
         replica = {"seed": evaluation["replica"], "fold": None, "parameters": None, "status": "finished"}
-        keys = _keys(experiment, evaluation | replica)
-        for row in loss_rows(evaluation, SINGLE_BANDS):
+        keys = _make_keys(experiment, evaluation | replica)
+        for row in list_loss_rows(evaluation, SINGLE_BANDS):
             yield keys | row | {"counted": counted(experiment)}
 
 
-def _curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    keys = _keys(experiment, record)
+def _list_curve_rows(experiment: Resolved, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    keys = _make_keys(experiment, record)
     for curve in record["curves"]:
         fixed = {k: curve[k] for k in ("split", "metric", "unit", "axis")}
         for x, y in zip(curve["x"], curve["y"], strict=True):
             yield keys | fixed | {"x": x, "value": y}
 
 
-def _csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:
+def _write_csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -144,7 +144,7 @@ def _csv(rows: Iterable[dict[str, Any]], columns: tuple[str, ...]) -> str:
     return text.getvalue()
 
 
-def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
     groups: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
         if row.get("metric"):

@@ -6,7 +6,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
@@ -287,18 +287,18 @@ class Verdict(Typed):
         Those that cannot be judged count where no other is there.
         """
         comparisons = [one for one in self.comparisons if not getattr(one, "corrected", False)]
-        return weakest([one for one in comparisons if one.answer != "not judged"] or comparisons)
+        return find_weakest([one for one in comparisons if one.answer != "not judged"] or comparisons)
 
     @property
     def rated(self) -> Estimated | None:
         """The weakest comparison for which the paper gives an effect."""
-        return weakest([one for one in self.comparisons if isinstance(one, Estimated) and one.ratio])
+        return find_weakest([one for one in self.comparisons if isinstance(one, Estimated) and one.ratio])
 
     @property
     def sizes(self) -> dict[str, int]:
         """How many comparisons have each size, of those that have one."""
         sizes = [one.size for one in self.comparisons if isinstance(one, Estimated)]
-        return {size: sizes.count(size) for size in SizeName.__args__ if size in sizes}
+        return {size: sizes.count(size) for size in get_args(SizeName) if size in sizes}
 
     @property
     def size(self) -> str | None:
@@ -306,7 +306,7 @@ class Verdict(Typed):
         return ("mixed" if len(self.sizes) > 1 else next(iter(self.sizes))) if self.sizes else None
 
 
-def weakest(comparisons: list[Any]) -> Any:
+def find_weakest(comparisons: list[Any]) -> Any:
     """Return the comparison with the largest p; of errors the largest share of its tolerance; None without any."""
 
     def weakness(one: Comparison) -> tuple[float, float]:
@@ -418,7 +418,7 @@ class Claims(RootModel[dict[str, dict[str, Decision]]]):
 
 def dump_claims(decisions: Mapping[str, Mapping[str, Decision]]) -> str:
     """Return the text of claims.json."""
-    return dump_json({p: {k: _rounded(d.model_dump()) for k, d in of.items()} for p, of in decisions.items()})
+    return dump_json({p: {k: _round_numbers(d.model_dump()) for k, d in of.items()} for p, of in decisions.items()})
 
 
 def read_claims(root: Path, tier: str) -> dict[str, dict[str, Decision]]:
@@ -443,9 +443,9 @@ def read_claims(root: Path, tier: str) -> dict[str, dict[str, Decision]]:
     raise UserError(f"{path}: {why}; run `python -m reprise verify --tier {tier}`")
 
 
-def _rounded(value: Any) -> Any:
+def _round_numbers(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}")
     if isinstance(value, Mapping):
-        return {key: _rounded(entry) for key, entry in value.items()}
-    return [_rounded(entry) for entry in value] if isinstance(value, list | tuple) else value
+        return {key: _round_numbers(entry) for key, entry in value.items()}
+    return [_round_numbers(entry) for entry in value] if isinstance(value, list | tuple) else value

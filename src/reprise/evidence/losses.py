@@ -9,7 +9,7 @@ from reprise.evidence.statistics import mean, spread
 from reprise.records.evaluation import SIDES, SINGLE_BANDS, name_loss_metric
 
 
-def losses_by_count(experiments: Sequence[Runs], split: str) -> Iterator[dict[str, Any]]:
+def list_losses_by_count(experiments: Sequence[Runs], split: str) -> Iterator[dict[str, Any]]:
     """Yield a row a side and band of counts that has a word.
 
     Each holds `side`, `band`, `words` (how many there are in the split) and, after the name of every experiment,

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from reprise.evidence.contrasts import Contrast, Hypothesis
-from reprise.evidence.moderated import Prior, prior
+from reprise.evidence.moderated import Prior, fit_prior
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import (
     Estimate,
@@ -98,7 +98,7 @@ def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstim
     if effect is None or None in tests:
         return None
     terms = [term for _, term in hypothesis.effect.weights]
-    numbers = [table.runs[term.experiment].combined([(1.0, term.quantity)]) for term in terms]
+    numbers = [table.runs[term.experiment].combine([(1.0, term.quantity)]) for term in terms]
     if effect.method == "folds":
         numbers = [{fold: values[fold] for fold in _intersect_folds(numbers)} for values in numbers]
     if not all(numbers):  # an experiment in both differences of a gap cancels in it, and yet is to be shown
@@ -147,7 +147,7 @@ def measure(contrast: Contrast, table: Table) -> ContrastEstimate | None:
     moderated variance.
     """
     parts, runs = contrast.group_by_experiment(), table.runs
-    samples = {name: runs[name].combined(terms, contrast.log) for name, terms in parts.items()}
+    samples = {name: runs[name].combine(terms, contrast.log) for name, terms in parts.items()}
     if not all(samples.values()):
         return None
     if all(runs[name].counted(quantity for _, quantity in terms) for name, terms in parts.items()):
@@ -196,7 +196,7 @@ def _estimate_over_seeds(contrast: Contrast, table: Table, samples: dict[str, di
         key = of.family, tuple((weight / scale, quantity) for weight, quantity in terms)
         if key not in priors:
             work_out = partial(_fit_family_prior, table, *key, contrast.log)
-            priors[key] = table.once((*key, contrast.log), work_out) if table.moderated else None
+            priors[key] = table.remember((*key, contrast.log), work_out) if table.moderated else None
         own = spread([x / scale for x in samples[name].values()])
         known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
     if without_sd := tuple(name for name, (*_, variance) in known.items() if variance is None):
@@ -223,8 +223,8 @@ def _fit_family_prior(
     table: Table, family: tuple[str, ...] | None, terms: Collection[tuple[float, Quantity]], log: bool
 ) -> Prior | None:
     """Return the prior for the variance of a weighted sum of metrics, or of their logarithms, from a family."""
-    samples = (runs.combined(terms, log) for runs in table.members({family} - {None}))
-    return prior(tuple(one for sample in samples if (one := spread([*sample.values()]))))
+    samples = (runs.combine(terms, log) for runs in table.members({family} - {None}))
+    return fit_prior(tuple(one for sample in samples if (one := spread([*sample.values()]))))
 
 
 def _pool_fold_variance(
@@ -246,23 +246,23 @@ def _pool_fold_variance(
     families = {table.runs[name].family for name in names}
     losses = [(1.0, quantity) for quantity in quantities]
     key = frozenset(families), tuple(losses)
-    fold_logs = table.once(
-        key, lambda: [(r, logs) for r in table.members(families) if len(logs := _log_by_fold(r, losses)) > 1]
+    fold_logs = table.remember(
+        key, lambda: [(r, logs) for r in table.members(families) if len(logs := _collect_logs_by_fold(r, losses)) > 1]
     )
     members = [member for member, _ in fold_logs]
     if None in families or {r.family for r in members} != families:
         return None
     shares = {}
     for term, weight in weights.items():
-        numbers = table.runs[term.experiment].combined([(1.0, term.quantity)])
+        numbers = table.runs[term.experiment].combine([(1.0, term.quantity)])
         shares[term] = weight * mean(numbers[fold] for fold in folds)
     if len(names) == 1:
         part = [(share, term.quantity) for term, share in shares.items()]
-        series = [list(_log_by_fold(member, part).values()) for member in members]
+        series = [list(_collect_logs_by_fold(member, part).values()) for member in members]
         df = max(map(len, series)) - 1
         own = [spread(values) for values in series]
         return VarianceEstimate(pool(own).variance, df), bartlett_test(own)
-    spreads = table.once(
+    spreads = table.remember(
         (*key, "residuals"), lambda: estimate_residual_variances([numbers for _, numbers in fold_logs])
     )
     fitted = list(zip(members, spreads, strict=True))
@@ -283,7 +283,7 @@ def _task(runs: Runs) -> tuple[str, ...]:
     return runs.family[1:]
 
 
-def _log_by_fold(runs: Runs, terms: Sequence[tuple[float, Quantity]]) -> dict[int | str, float]:
+def _collect_logs_by_fold(runs: Runs, terms: Sequence[tuple[float, Quantity]]) -> dict[int | str, float]:
     """Return the sum of weight * log metric of every fold with all of the metrics, each above zero."""
     return {
         r.fold: sum(weight * math.log(r.metrics[quantity]) for weight, quantity in terms)

@@ -42,7 +42,7 @@ class Prior:
 
 
 @lru_cache(maxsize=4096)
-def prior(members: tuple[VarianceEstimate, ...]) -> Prior | None:
+def fit_prior(members: tuple[VarianceEstimate, ...]) -> Prior | None:
     """Return the prior of a family from the sample variances of its members; None where these have nothing in common.
 
     A variance of 0 has no likelihood and is left out; where most are 0, there is no prior. Where the variances differ

@@ -29,21 +29,21 @@ LETTERS = {
 """
 
 
-def numbers_of(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def list_numbers(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield rows of split, metric, value, unit and n: each metric, what follows from it, and what samples show."""
     for metric in record["metrics"]:
         yield metric
         yield from derive_metrics(metric, record["metrics"])
-    yield from letter_rows(record)
-    yield from bleu_rows(record)
-    yield from word_length_rows(record)
+    yield from list_letter_rows(record)
+    yield from list_bleu_rows(record)
+    yield from list_word_length_rows(record)
 
 
 TESTS = "tests"
 """The split of several test texts together, every word counting the same."""
 
 
-def loss_rows(evaluation: Mapping[str, Any], bands: Iterable[str]) -> Iterator[dict[str, Any]]:
+def list_loss_rows(evaluation: Mapping[str, Any], bands: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Yield the mean losses of an evaluation record by counts of words, of bands named as in `BANDS`; n counts words.
 
     Of every test text, and of all of them together where there are several; no row of a band without a word.
@@ -62,7 +62,7 @@ def loss_rows(evaluation: Mapping[str, Any], bands: Iterable[str]) -> Iterator[d
 FIFTHS = ("first-fifth", "last-fifth")
 
 
-def word_length_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def list_word_length_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the mean length of the words that a training sampled early and late; n counts the words.
 
     Early and late are the first and the last fifth of the steps at which it wrote a text, without step 0. Nothing for a
@@ -74,15 +74,15 @@ def word_length_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     steps = sorted({s["step"] for s in sampled})
     if len(steps) < 2:
         return
-    many = max(1, len(steps) // 5)
-    for split, chosen in zip(FIFTHS, (steps[:many], steps[-many:]), strict=True):
+    fifth = max(1, len(steps) // 5)
+    for split, chosen in zip(FIFTHS, (steps[:fifth], steps[-fifth:]), strict=True):
         words = [word for s in sampled if s["step"] in chosen for word in list_whole_words(s["text"])]
         if words:
             value = sum(map(len, words)) / len(words)
             yield {"split": split, "metric": "word_length", "value": value, "unit": "letters", "n": len(words)}
 
 
-def letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def list_letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the mean loss of all letters at these positions, over the curve's means weighed by their counts.
 
     Nothing for a record without the curve, and no row where no word is so long. n counts the letters. Besides, the
@@ -108,23 +108,23 @@ def letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield {**whole, "metric": FIRST_LETTERS, "value": share, "unit": "share"}
 
 
-def _translations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_translations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [s for s in record["samples"] if s.get("kind") == TRANSLATIONS] if record["status"] == "finished" else []
 
 
-def bleu_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def list_bleu_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a metric `bleu` for each text of translations in a run record; n counts its sentences."""
-    for sample in _translations(record):
+    for sample in _list_translations(record):
         row = {"split": sample["split"], "metric": "bleu", "value": bleu(sample), "n": len(sample["texts"])}
         yield row | {"unit": f"BLEU|{signature(sample)}"}
 
 
-def different_translations(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """How many different translations are written, as a share of the sentences: who reads the source writes many.
+def list_different_translations(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield how many different translations are written, as a share of the sentences.
 
-    One that does not writes the same few sentences, whatever it is to translate.
+    A model that reads the source writes many; one that does not writes the same few, whatever it is to translate.
     """
-    for sample in _translations(record):
+    for sample in _list_translations(record):
         n, different = len(sample["texts"]), len(set(sample["texts"]))
         row = {"split": sample["split"], "metric": "different_translations", "value": different / n}
         yield row | {"unit": "share", "n": n}
@@ -149,7 +149,7 @@ def bleu(sample: Mapping[str, Any], sentences: Sequence[int] | None = None) -> f
 
 
 def signature(sample: Mapping[str, Any]) -> str:
-    """nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:..."""
+    """Return sacrebleu's signature, such as nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:2.4.3."""
     return _signature(sample["lowercase"], sample["tokenisation"])
 
 

@@ -101,13 +101,13 @@ HEAD = (
 
 def make_rows(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
     """Return a row of cells for each reading, in the columns of `HEAD`."""
-    numbers_of = [
+    list_numbers = [
         [_format(x) for x in (one.level, one.chosen, one.effect, one.likelihood, one.chosen_likelihood)]
         for one in ranked
     ]
     return [
         (one.reading, str(one.rows), str(one.seeds), *numbers, f"{one.factor:.3f}")
-        for one, numbers in zip(ranked, numbers_of, strict=True)
+        for one, numbers in zip(ranked, list_numbers, strict=True)
     ]
 
 
@@ -123,11 +123,11 @@ def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Ru
         if of is None or not of.learns:
             continue
         for quantity in dict.fromkeys((r.metric, r.split) for r in entry.reported):
-            value, ours = of.reported_in_our_unit(quantity), of.combined([(1.0, quantity)]).values()
+            value, ours = of.reported_in_our_unit(quantity), of.combine([(1.0, quantity)]).values()
             if not value or not ours or min(value, *ours) <= 0 or of.counted([quantity]):
                 continue
             term, mean = Term(name, quantity), sum(map(math.log, ours)) / len(ours)
-            known = _estimate_sd(term, table.under({name: of})) or _estimate_sd(term, table)
+            known = _estimate_sd(term, table.replace_by_variants({name: of})) or _estimate_sd(term, table)
             yield Row(term, mean, math.log(value), len(ours), *(known or (None, None)))
 
 

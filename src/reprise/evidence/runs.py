@@ -14,7 +14,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.project import Project
 from reprise.config.schema import Experiment, Paper, Reported
 from reprise.data.text.character_lines import VALIDATION
-from reprise.evidence.numbers import different_translations, loss_rows, numbers_of
+from reprise.evidence.numbers import list_different_translations, list_loss_rows, list_numbers
 from reprise.evidence.statistics import mean
 from reprise.records.evaluation import BANDS, read_evaluations
 from reprise.records.record import read_records
@@ -35,7 +35,7 @@ seen to differ between them.
 
 
 def trains(resolved: Resolved) -> bool:
-    """Whether running it trains a model: a check computes errors, facts of a corpus are counted."""
+    """Return whether running it trains a model: a check computes errors, facts of a corpus are counted."""
     return not resolved.is_check and PROTOCOLS[resolved.config["training"]["protocol"]].trains
 
 
@@ -85,7 +85,7 @@ class Replica:
     samples: Sequence[Mapping[str, Any]] = ()
     ended: bool = True
 
-    def number_of(self, quantity: Quantity, log: bool) -> float:
+    def get_number(self, quantity: Quantity, log: bool) -> float:
         """Return a metric or its logarithm; that of an infinite perplexity is the cross-entropy that it was made of."""
         value = self.metrics[quantity]
         if log and math.isinf(value):
@@ -93,7 +93,7 @@ class Replica:
         return math.log(value) if log else value
 
     def value(self, quantity: Quantity, unit: str | None = None) -> float:
-        """Its number, of an entropy perhaps in another unit.
+        """Return its number, of an entropy perhaps in another unit.
 
         Errors: ValueError where that takes the number of characters and the record does not count them.
         """
@@ -150,7 +150,7 @@ class Runs:
         return config["model"]["name"], config["data"]["dataset"], *map(str, task), self.name.partition("@")[2]
 
     def counted(self, quantities: Iterable[Quantity]) -> bool:
-        """Whether no chance is in these numbers: those of a check, or counted on the whole of a text or on a split."""
+        """Return whether no chance is in these numbers: those of a check, or counted on a whole text or on a split."""
         if self.resolved is None or self.resolved.is_check:
             return self.resolved is not None
         protocol = PROTOCOLS[self.resolved.config["training"]["protocol"]]
@@ -158,13 +158,13 @@ class Runs:
             return True
         return all(split in protocol.counted for _, split in quantities)
 
-    def combined(self, terms: Collection[tuple[float, Quantity]], log: bool = False) -> dict[int | str, float]:
+    def combine(self, terms: Collection[tuple[float, Quantity]], log: bool = False) -> dict[int | str, float]:
         """Return the weighted sum of metrics by replica (by fold where there are folds), of the finished ones with all.
 
         `log`: of their logarithms.
         """
         return {
-            r.number if r.fold is None else r.fold: sum(w * r.number_of(quantity, log) for w, quantity in terms)
+            r.number if r.fold is None else r.fold: sum(w * r.get_number(quantity, log) for w, quantity in terms)
             for r in self.finished
             if all(quantity in r.metrics for _, quantity in terms)
         }
@@ -257,8 +257,8 @@ class Table:
     family_cache: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was worked out of families, by what it is: one for all readings, since `all_runs` is the same for them."""
 
-    def under(self, variants: Mapping[str, Runs]) -> Table:
-        """With variants in the place of experiments."""
+    def replace_by_variants(self, variants: Mapping[str, Runs]) -> Table:
+        """Return the table with variants in the place of experiments."""
         return replace(self, runs={**self.runs, **variants}, all_runs=self.all_runs or list(self.runs.values()))
 
     def by_evaluations(self) -> Table:
@@ -268,9 +268,9 @@ class Table:
     def members(self, families: Set[tuple[str, ...] | None]) -> list[Runs]:
         """List all experiments and variants of these families."""
         all_runs = self.all_runs or self.runs.values()
-        return self.once(frozenset(families), lambda: [of for of in all_runs if of.family in families])
+        return self.remember(frozenset(families), lambda: [of for of in all_runs if of.family in families])
 
-    def once(self, key: Hashable, work_out: Callable[[], T]) -> T:
+    def remember(self, key: Hashable, work_out: Callable[[], T]) -> T:
         """Return what is known of families by its key, worked out at the first call."""
         if key not in self.family_cache:
             self.family_cache[key] = work_out()
@@ -278,7 +278,7 @@ class Table:
 
 
 def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Runs]]:
-    """By paper and name, every experiment of the papers and every variant of one; the records are checked.
+    """Load every experiment of the papers and every variant of one, by paper and name; the records are checked.
 
     What the tier does not run has neither a configuration nor replicas. A claim about a point of a curve asks for
     "<metric>@<step>", or "<metric>@epoch=<epoch>" on another axis: replicas have it among their metrics.
@@ -309,7 +309,7 @@ def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved])
     }
     for resolved in experiments:
         replicas = [_make_replica(record, points) for record in read_records(resolved, project.root)]
-        evaluations = [evaluated_replica(evaluation) for evaluation in read_evaluations(resolved, project.root)]
+        evaluations = [make_evaluated_replica(evaluation) for evaluation in read_evaluations(resolved, project.root)]
         unavailable = "" if resolved.is_check else away.get(resolved.config["data"]["dataset"], "")
         runs[resolved.experiment] = replace(
             runs[resolved.experiment],
@@ -366,11 +366,11 @@ TIME, VALIDATION_LOSS = ("epoch", "step"), ("cross_entropy", "valid")
 
 
 def _make_replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
-    rows = [*numbers_of(record), *_select_points(record, points), *different_translations(record)]
+    rows = [*list_numbers(record), *_select_points(record, points), *list_different_translations(record)]
     of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
     best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
     losses = (c["y"] for c in record["curves"] if c["axis"] in TIME and (c["metric"], c["split"]) == VALIDATION_LOSS)
-    rise = largest_rise(next(losses, ()))
+    rise = find_largest_rise(next(losses, ()))
     ended, run = record["status"] == "finished", record["run"]
     finished = ended and all(math.isfinite(row["value"]) for row in rows)
     made = Provenance(run["engine"], run["device"], run["wall_seconds"], record["parameters"], run.get("code"))
@@ -378,18 +378,18 @@ def _make_replica(record: dict[str, Any], points: Collection[str] = ()) -> Repli
     return Replica(record["replica"], record["fold"], finished, *of, best, rise, made, curves, record["samples"], ended)
 
 
-def evaluated_replica(evaluation: Mapping[str, Any]) -> Replica:
+def make_evaluated_replica(evaluation: Mapping[str, Any]) -> Replica:
     """Return what an evaluation record says of a replica: what was measured again, and losses by counts of words."""
     measured = (
         row for metric in evaluation["metrics"] for row in (metric, *derive_metrics(metric, evaluation["metrics"]))
     )
-    rows = [*measured, *loss_rows(evaluation, BANDS)]
+    rows = [*measured, *list_loss_rows(evaluation, BANDS)]
     of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
     run = evaluation["run"]
     made = Provenance(run["engine"], run["device"], run["wall_seconds"], None, run.get("code"))
     return Replica(evaluation["replica"], None, True, *of, made=made)
 
 
-def largest_rise(losses: Sequence[float]) -> float | None:
+def find_largest_rise(losses: Sequence[float]) -> float | None:
     """Return by how much a loss later lies above its lowest so far, at most; None without a loss."""
     return max((loss - least for loss, least in zip(losses, accumulate(losses, min), strict=True)), default=None)

@@ -39,7 +39,7 @@ def examine_sensitivity(decisions: Mapping[str, Decision]) -> Sensitivity:
     return Sensitivity(
         agree=agree,
         benjamini_hochberg=tuple(name for name in agree if adjusted.get(name, 1.0) <= TAIL),
-        holm=tuple(name for name in agree if name in _holm(p)),
+        holm=tuple(name for name in agree if name in _accept_by_holm(p)),
         welch={name: one.welch for name, one in trained.items() if one.welch not in {None, one.answer}},
         afterwards={
             answer: tuple(name for name, one in trained.items() if one.answer == answer and one.afterwards)
@@ -48,7 +48,7 @@ def examine_sensitivity(decisions: Mapping[str, Decision]) -> Sensitivity:
     )
 
 
-def _holm(p: Mapping[str, float]) -> set[str]:
+def _accept_by_holm(p: Mapping[str, float]) -> set[str]:
     """Return the names that Holm's procedure (1979) accepts: in order, until one is above its share of the level."""
     accepted = set()
     for i, name in enumerate(sorted(p, key=p.__getitem__)):

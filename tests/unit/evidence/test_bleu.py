@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reprise.evaluation.bleu_counts import count_bleu
-from reprise.evidence.numbers import bleu, bleu_rows, numbers_of, signature
+from reprise.evidence.numbers import bleu, list_bleu_rows, list_numbers, signature
 from reprise.evidence.runs import _make_replica
 from reprise.records.record import Outcome, make_record, read_record
 from reprise.records.resolved import Resolved
@@ -56,7 +56,7 @@ def record(samples):
 
 def test_a_record_has_the_score_with_its_signature():
     made = record([sample(), {"kind": "example", "text": "a"}])
-    (row,) = numbers_of(made)
+    (row,) = list_numbers(made)
     version = sys.modules["sacrebleu"].__version__
     signed = f"BLEU|nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:{version}"
     assert row == {"split": "test", "metric": "bleu", "value": bleu(sample()), "unit": signed, "n": 5}
@@ -67,8 +67,8 @@ def test_where_sacrebleu_is_missing_it_is_named(monkeypatch):
     made = record([sample()])
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
     with pytest.raises(ModuleNotFoundError, match="sacrebleu"):
-        list(bleu_rows(made))
-    assert list(bleu_rows({**made, "samples": []})) == list(bleu_rows({**made, "status": "diverged"})) == []
+        list(list_bleu_rows(made))
+    assert list(list_bleu_rows({**made, "samples": []})) == list(list_bleu_rows({**made, "status": "diverged"})) == []
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_committed_scores_are_those_of_sacrebleu_on_the_raw_references(mirror):
     assert there
     for experiment, path in there:
         found = read_record(path, experiment)
-        (row,) = bleu_rows(found)
+        (row,) = list_bleu_rows(found)
         texts = next(s["texts"] for s in found["samples"] if s["kind"] == "translations")
         theirs = metrics.BLEU(lowercase=True, force=True).corpus_score(texts, [references])
         assert row["value"] == pytest.approx(theirs.score, abs=1e-9), path

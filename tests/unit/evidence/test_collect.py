@@ -15,7 +15,7 @@ from config_helpers import experiments, project
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.errors import UserError
 from reprise.evidence import collect as collecting
-from reprise.evidence.collect import collect, counted_by
+from reprise.evidence.collect import collect, describe_counted_tokens
 from reprise.evidence.runs import _make_replica
 from reprise.records.record import Outcome, make_curve, make_metric, make_record, read_record, write_record
 from reprise.records.resolved import Resolved
@@ -118,7 +118,7 @@ def test_a_number_that_is_not_finite_is_a_divergence_and_of_a_check_a_mistake(tm
 
 
 def test_where_one_file_cannot_be_made_none_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting, "_summary", Mock(side_effect=TypeError))
+    monkeypatch.setattr(collecting, "_summarise", Mock(side_effect=TypeError))
     with pytest.raises(TypeError):
         collect([experiment()], tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -142,13 +142,13 @@ def test_records_behind_a_link_that_leads_nowhere_are_not_called_missing(at, loo
 def test_which_tokens_count_is_said_of_every_experiment_that_predicts_and_hangs_on_its_options():
     preparations = {name: dataset.prepare for name, dataset in project().config.datasets.items()}
     for resolved in experiments("reduced"):
-        said = counted_by(resolved, preparations)
+        said = describe_counted_tokens(resolved, preparations)
         predicts = not resolved.is_check and PROTOCOLS[resolved.config["training"]["protocol"]].predicted
         assert bool(said) == bool(predicts), resolved.id
         assert "{" not in said
     streams = of("french", {"accounting": "words"}, "windows", {**SLIDING, "scheme": "streams"})
     by_rows = of("french", {"accounting": "rows"}, "windows", SLIDING)
-    said = [counted_by(one, {"french": "ud_french"}) for one in (streams, by_rows)]
+    said = [describe_counted_tokens(one, {"french": "ud_french"}) for one in (streams, by_rows)]
     assert ["@nil" in one for one in said] == ["fewer than 20 at its end" not in one for one in said] == [False, True]
 
 
@@ -158,7 +158,7 @@ def test_metrics_over_tokens_carry_it_and_no_others(tmp_path):
     one = of("french", {"accounting": "words"}, "windows", SLIDING)
     leave(tmp_path, one, 1, 1.0, diverged={"epoch": 2, "quantity": "training loss"})
     write_record(tmp_path / one.get_record_path(0), make_record(one, 0, Outcome(metrics), 7, None, RUN))
-    collect([one], tmp_path, tmp_path / "out", partial(counted_by, preparations={"french": "ud_french"}))
+    collect([one], tmp_path, tmp_path / "out", partial(describe_counted_tokens, preparations={"french": "ud_french"}))
     found = rows((tmp_path / "out/metrics.csv").read_text())
     said = "lower-cased words; predicted: all but the first 8 of a split"
     expected = dict.fromkeys(("cross_entropy", "perplexity", "accuracy_long"), said) | {"best_epoch": "", "spaces": ""}

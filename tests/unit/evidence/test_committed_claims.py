@@ -14,7 +14,7 @@ from reprise.evidence.contrasts import Term, list_terms
 from reprise.evidence.decisions import read_claims
 from reprise.evidence.readings import summarise_gaps
 from reprise.evidence.runs import Runs, Table, load_runs
-from reprise.evidence.verdicts.alternatives import readings
+from reprise.evidence.verdicts.alternatives import list_readings
 from reprise.evidence.verdicts.decide import decide
 from reprise.report.parts.names import name_metric
 
@@ -34,7 +34,9 @@ def test_what_an_alternative_reaches_hangs_on_the_tier_and_not_on_what_was_train
     given, table = there(paper, tier)[0], Table(there(paper, tier)[1])
     for key, entry in committed.items():
         claim = given.claims[key]
-        found = {r.name: [r.comparisons_judged, r.parts] for r in readings(claim, given, table, decide(claim, table))}
+        found = {
+            r.name: [r.comparisons_judged, r.parts] for r in list_readings(claim, given, table, decide(claim, table))
+        }
         assert found == {name: [under.comparisons_judged, under.of] for name, under in entry.alternatives.items()}, key
 
 

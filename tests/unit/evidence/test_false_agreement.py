@@ -44,7 +44,7 @@ def recorded(paper: str) -> dict[str, Runs]:
 
 def spread_of(of: Runs, quantity) -> float | None:
     """The SD of the logarithm from replica to replica; None where one replica shows none."""
-    values = [math.log(x) for x in of.combined([(1.0, quantity)]).values()]
+    values = [math.log(x) for x in of.combine([(1.0, quantity)]).values()]
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
@@ -75,7 +75,7 @@ def agreement(paper: str, key: str, means: dict[str, float], own: bool, draws: i
     given, there = project().papers[paper].claims[key], recorded(paper)
     quantity, rng = (given.metric, given.split), np.random.default_rng(7)
     families = {there[name].family for name in means}
-    members = [of for of in there.values() if of.family in families and of.combined([(1.0, quantity)])]
+    members = [of for of in there.values() if of.family in families and of.combine([(1.0, quantity)])]
     known = [sd for of in members if (sd := spread_of(of, quantity))]
     pooled = math.sqrt(sum(sd**2 for sd in known) / len(known))
     agreed = 0

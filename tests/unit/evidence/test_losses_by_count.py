@@ -15,8 +15,8 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli import main
 from reprise.config.claim_checks import check_measured
 from reprise.errors import UserError
-from reprise.evidence.losses import losses_by_count
-from reprise.evidence.runs import Table, evaluated_replica
+from reprise.evidence.losses import list_losses_by_count
+from reprise.evidence.runs import Table, make_evaluated_replica
 from reprise.evidence.verdicts.claims import judge
 from reprise.evidence.verdicts.decide import decide
 
@@ -36,7 +36,7 @@ def losses(shift, seed, tests):
 
 def evaluated(name, shift, tests, seeds, protocol):
     bands = [losses(shift, seed, tests) for seed in seeds]
-    replicas = [evaluated_replica(evaluation(seed, one)) for seed, one in zip(seeds, bands, strict=True)]
+    replicas = [make_evaluated_replica(evaluation(seed, one)) for seed, one in zip(seeds, bands, strict=True)]
     return replace(runs(name, [], protocol=protocol), evaluations=replicas), bands
 
 
@@ -71,7 +71,7 @@ def test_the_answer_is_that_of_the_gains_in_the_two_bands(key, shift):
     assert comparison.p == pytest.approx(test.pvalue)
     assert comparison.n == {base: 3, better: 3}
     assert verdict.answer == ("agrees" if (key == "R25") == (shift is FREQUENT) else "disagrees")
-    rows = {(row["side"], row["band"]): row for row in losses_by_count((first, second), paper.claims[key].split)}
+    rows = {(row["side"], row["band"]): row for row in list_losses_by_count((first, second), paper.claims[key].split)}
     assert len(rows) == 2 * len(COUNTS)
     tens = [pooled(b, side, 10, 10) for b in other]
     assert rows[side, "10-99"][f"{better}.mean"] == pytest.approx(mean(tens))

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from reprise.evidence import statistics as ours
-from reprise.evidence.moderated import Prior, prior
+from reprise.evidence.moderated import Prior, fit_prior
 from reprise.evidence.statistics import (
     VarianceEstimate,
     bartlett_test,
@@ -52,12 +52,12 @@ def test_variances_are_pooled_or_moderated_by_hand():
     found = pool([one for values in ([1.0, 3.0], [2.0, 2.0, 5.0], [9.0]) if (one := spread(values))])
     assert (found.variance, found.df) == pytest.approx((8 / 3, 3))
     # Of one law.
-    found = prior((VarianceEstimate(1.0, 2), VarianceEstimate(1.2, 4), VarianceEstimate(0.9, 2)))
+    found = fit_prior((VarianceEstimate(1.0, 2), VarianceEstimate(1.2, 4), VarianceEstimate(0.9, 2)))
     assert (math.isinf(found.df), found.pooled_df) == (True, 8)
     assert found.variance == pytest.approx((2 * 1.0 + 4 * 1.2 + 2 * 0.9) / 8)
     assert found.moderate(VarianceEstimate(1.2, 4)) == found.moderate(None) == VarianceEstimate(found.variance, 8)
-    assert prior(()) is None
-    assert prior((VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2))) is None
+    assert fit_prior(()) is None
+    assert fit_prior((VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2))) is None
     # Smyth's posterior. A family knows no more than all of its replicas.
     found = Prior(2.0, 3.0, 20).moderate(VarianceEstimate(8.0, 2))
     assert (found.variance, found.df) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
@@ -94,11 +94,11 @@ def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
 def test_members_without_variance_or_with_nothing_in_common_lend_nothing():
     some = [VarianceEstimate(v, 4) for v in (0.5, 1.0, 2.0)]
     # A member whose replicas are all alike is left out, and more of them than others leave no prior.
-    assert prior((*some, VarianceEstimate(0.0, 4))) == prior(tuple(some))
-    assert prior((some[0], VarianceEstimate(0.0, 4), VarianceEstimate(0.0, 4))) is None
-    assert prior((VarianceEstimate(0.0, 4),)) is None
+    assert fit_prior((*some, VarianceEstimate(0.0, 4))) == fit_prior(tuple(some))
+    assert fit_prior((some[0], VarianceEstimate(0.0, 4), VarianceEstimate(0.0, 4))) is None
+    assert fit_prior((VarianceEstimate(0.0, 4),)) is None
     # Variances over twenty orders of magnitude are likeliest with a d0 of 0.
-    assert prior(tuple(VarianceEstimate(10.0**k, 9) for k in range(-10, 11, 4))) is None
+    assert fit_prior(tuple(VarianceEstimate(10.0**k, 9) for k in range(-10, 11, 4))) is None
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1), (5, 5)])
@@ -148,7 +148,7 @@ def test_the_prior_is_that_of_greatest_likelihood():
     def likelihood(scale, freedom):
         return float(np.sum(stats.f.logpdf(s / scale, d, freedom) - np.log(scale)))
 
-    found = prior(tuple(members))
+    found = fit_prior(tuple(members))
     best = likelihood(found.variance, found.df)
     scales, freedoms = np.geomspace(0.01, 100, 60), np.geomspace(0.5, 1000, 60)
     assert best > max(likelihood(a, b) for a in scales for b in freedoms)
@@ -189,7 +189,7 @@ def test_a_curvature_is_that_of_the_least_squares_parabola_and_sees_no_slope():
 def test_the_prior_has_the_same_digits_in_whatever_order_its_members_are_added():
     """As processors do: in orders of their own."""
     members = tuple(VarianceEstimate(v, d) for v, d in ((0.1, 2), (0.2, 1), (1.5, 2), (40.0, 2), (0.4, 3), (3.0, 2)))
-    found = prior(members)
+    found = fit_prior(members)
     for turned in (members[::-1], members[3:] + members[:3], members[::2] + members[1::2]):
-        other = prior(turned)
+        other = fit_prior(turned)
         assert (other.variance, other.df) == pytest.approx((found.variance, found.df), rel=1e-13)

@@ -37,7 +37,7 @@ TOGETHER += (Part(-1.0, 0.99, 0.01),)
     ],
 )
 def test_the_direction_of_parts_together(parts, lost, found):
-    assert verdicts.direction([TOGETHER[i] for i in parts], lost=lost) == found
+    assert verdicts.choose_answer([TOGETHER[i] for i in parts], lost=lost) == found
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_the_direction_of_parts_together(parts, lost, found):
     ],
 )
 def test_the_size_of_an_effect(interval, paper, found):
-    assert verdicts.size(interval, paper) == found
+    assert verdicts.choose_size(interval, paper) == found
 
 
 def test_ratios():
-    assert verdicts.ratio(1.0, (0.5, 2.0), -2.0) == Ratio(value=-0.5, low=-1.0, high=-0.25, rounding=None)
-    assert verdicts.ratio(1.0, (0.5, 2.0), 2.0, (1.0, 4.0)).rounding == (0.25, 1.0)
-    assert verdicts.ratio(1.0, (0.5, 2.0), 2.0, (0.0, 4.0)).rounding is None
-    assert verdicts.ratio(1.0, (0.5, 2.0), None) is None
+    assert verdicts.compute_ratio(1.0, (0.5, 2.0), -2.0) == Ratio(value=-0.5, low=-1.0, high=-0.25, rounding=None)
+    assert verdicts.compute_ratio(1.0, (0.5, 2.0), 2.0, (1.0, 4.0)).rounding == (0.25, 1.0)
+    assert verdicts.compute_ratio(1.0, (0.5, 2.0), 2.0, (0.0, 4.0)).rounding is None
+    assert verdicts.compute_ratio(1.0, (0.5, 2.0), None) is None
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_ratios():
     [((0.4, 0.6), "consistent"), ((0.3, 0.49), "smaller"), ((1.51, 2), "larger"), ((-2.0, -0.1), "opposite")],
 )
 def test_a_size_is_told_from_all_that_rounds_to_the_papers_number(interval, found):
-    assert verdicts.size(interval, 1.0, (0.5, 1.5)) == found
-    assert verdicts.size(tuple(-end for end in reversed(interval)), -1.0, (-1.5, -0.5)) == found
+    assert verdicts.choose_size(interval, 1.0, (0.5, 1.5)) == found
+    assert verdicts.choose_size(tuple(-end for end in reversed(interval)), -1.0, (-1.5, -0.5)) == found
 
 
 def lacking(of):

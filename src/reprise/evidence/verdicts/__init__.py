@@ -55,7 +55,7 @@ def choose_tail(kind: str) -> float:
     return EQUIVALENCE_TAIL if kind == "equivalence" else TAIL
 
 
-def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> str:
+def choose_answer(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> str:
     """Return the answer to a claim whose comparisons all have to hold; `lost`: a comparison lost replicas.
 
     All hold if the largest p is below the level (Berger, Technometrics 24, 1982). One fails if the smallest p of the
@@ -73,7 +73,7 @@ def direction(parts: Sequence[Part], tail: float = TAIL, lost: bool = False) -> 
 Range = tuple[float, float]
 
 
-def size(interval: Range | None, paper: float | None, band: Range | None = None) -> str | None:
+def choose_size(interval: Range | None, paper: float | None, band: Range | None = None) -> str | None:
     """Return the size of our effect, by its 95 % interval; None where either is missing, or the paper's is 0.
 
     `band`: the range of the paper's effect by its rounding.
@@ -90,7 +90,9 @@ def size(interval: Range | None, paper: float | None, band: Range | None = None)
     return SMALLER if high < least else LARGER
 
 
-def ratio(estimate: float, interval: Range | None, paper: float | None, band: Range | None = None) -> Ratio | None:
+def compute_ratio(
+    estimate: float, interval: Range | None, paper: float | None, band: Range | None = None
+) -> Ratio | None:
     """Return our effect divided by the paper's, with the interval of ours; None where the paper gives none.
 
     `band` as of `size`; where it includes 0, the ratio has no bounds.

@@ -52,7 +52,7 @@ class Reading:
         return self.under.answer in JUDGED and self.chosen.answer in JUDGED and self.under.holds is not None
 
     @property
-    def turns(self) -> bool:
+    def changes_answer(self) -> bool:
         """Whether the answer changes: to another side, or from undecided to decided.
 
         From decided to undecided counts only on the same records: other runs may be undecided for want of replicas.
@@ -62,7 +62,7 @@ class Reading:
         return self.judged and answers != {NOT_JUDGED} and bool(decides or self.under.holds != self.chosen.holds)
 
 
-def readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Iterator[Reading]:
+def list_readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Iterator[Reading]:
     """Yield the claim under every alternative of an assumption that it depends on, in the order of the paper's file.
 
     An alternative metric uses the same records and all comparisons. An alternative that was planned for no experiment
@@ -79,7 +79,7 @@ def readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> Itera
         variants = {e: of for e in names if (of := table.runs.get(f"{e}@{suffix}")) and of.resolved}
         resting = {e for e in names if _depends_on(table.runs[e], assumption, choice.get_changes(e))}
         same = replace(table, covered=partial(_is_covered, variants.keys(), resting))
-        read = same.under(variants)
+        read = same.replace_by_variants(variants)
         if seen := list(filter(same.covered, parts)):
             before = chosen if len(seen) == len(parts) else decide(claim, same)
             run = [e for e in variants if any(e in of for of in seen)]
@@ -105,7 +105,7 @@ def compares_same_numbers(reading: Reading) -> bool:
     return bool(means[0]) and means[0] == means[1]
 
 
-def summary(under: Collection[Reading], chosen: Verdict) -> Settings | None:
+def summarise_readings(under: Collection[Reading], chosen: Verdict) -> Settings | None:
     """Count the readings under which a claim holds, and name the others; None where no alternative touches it."""
     if not under:
         return None

@@ -16,7 +16,13 @@ from reprise.evidence.numbers import LETTERS
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import mean
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, TRAINED, UNDECIDED
-from reprise.evidence.verdicts.alternatives import Reading, compares_same_numbers, readings, rename_metrics, summary
+from reprise.evidence.verdicts.alternatives import (
+    Reading,
+    compares_same_numbers,
+    list_readings,
+    rename_metrics,
+    summarise_readings,
+)
 from reprise.evidence.verdicts.decide import classify_evidence, decide, list_experiments
 from reprise.records.evaluation import is_loss_by_count
 from reprise.records.resolved import FULL
@@ -61,7 +67,7 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
         table = table.by_evaluations()
     verdict = decide(claim, table)
     evidence = classify_evidence(claim, table)
-    under = list(readings(claim, paper, table, verdict))
+    under = list(list_readings(claim, paper, table, verdict))
     primary = [reading for reading in under if reading.choice.co_primary and reading.comparisons_judged]
     return Decision(
         **_list_judged_fields(claim, verdict, table),
@@ -74,7 +80,7 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
         was=tuple(claim.was),
         contradicted_by=claim.contradicted_by,
         welch=_decide_by_welch(claim, verdict, table),
-        settings=summary(under, verdict),
+        settings=summarise_readings(under, verdict),
         co_primary={
             r.name: CoPrimary(
                 **_list_judged_fields(claim, _decide_on_all(r), r.table),
@@ -125,7 +131,7 @@ def _summarise_reading(reading: Reading) -> Alternative:
         weakest=reading.under.weakest,
         notes=reading.under.notes,
         before=reading.chosen.answer,
-        flips=reading.turns,
+        flips=reading.changes_answer,
         comparisons_judged=reading.comparisons_judged,
         of=reading.parts,
         experiments=tuple(reading.run),
@@ -138,7 +144,7 @@ def _compare_with_paper(claim: Claim, table: Table) -> Iterator[Printed]:
     for term in dict.fromkeys(list_terms(claim)):
         runs, (metric, split) = table.runs[term.experiment], term.quantity
         paper, log = runs.reported_in_our_unit(term.quantity), is_ratio_scale(metric)
-        values = list(runs.combined([(1.0, term.quantity)], log=log).values())
+        values = list(runs.combine([(1.0, term.quantity)], log=log).values())
         if paper is None or not values or (log and paper <= 0):
             continue
         measured = measure(Contrast(((1.0, term),), log=log), table)

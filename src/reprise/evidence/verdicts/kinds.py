@@ -65,7 +65,7 @@ def decide_shares(claim: Claim, table: Table) -> Verdict:
                 label=runs.title,
                 n={runs.name: n},
                 counts="seeds",
-                answer=verdicts.direction(parts[-1:]),
+                answer=verdicts.choose_answer(parts[-1:]),
                 p=parts[-1].p_value,
                 tail=verdicts.TAIL,
                 experiment=runs.name,
@@ -78,7 +78,7 @@ def decide_shares(claim: Claim, table: Table) -> Verdict:
             )
         )
     holds = all(part.signed_estimate > 0 for part in parts)
-    return Verdict(answer=verdicts.direction(parts), comparisons=tuple(rows), method="binomial test", holds=holds)
+    return Verdict(answer=verdicts.choose_answer(parts), comparisons=tuple(rows), method="binomial test", holds=holds)
 
 
 def decide_ranks(claim: Claim, table: Table) -> Verdict:
@@ -103,7 +103,7 @@ def decide_ranks(claim: Claim, table: Table) -> Verdict:
                 label=high.title,
                 n={high.name: len(above), of.name: len(numbers)},
                 counts="seeds",
-                answer=verdicts.direction(parts[-1:]),
+                answer=verdicts.choose_answer(parts[-1:]),
                 p=parts[-1].p_value if decidable else None,
                 tail=verdicts.TAIL,
                 other=of.title,
@@ -114,7 +114,7 @@ def decide_ranks(claim: Claim, table: Table) -> Verdict:
             )
         )
     return Verdict(
-        answer=verdicts.direction(parts),
+        answer=verdicts.choose_answer(parts),
         comparisons=tuple(pairs),
         method="exact rank-sum tests (Mann-Whitney)",
         holds=all(part.signed_estimate > 0 for part in parts),

@@ -67,7 +67,7 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
     if claim.trend and len(parts) == len(list_hypotheses(claim)) and (rise := _note_rise(claim, table)):
         notes.append(rise)
     return Verdict(
-        answer=verdicts.direction(counted, tail, lost=any(isinstance(note, Lost) for note in notes)),
+        answer=verdicts.choose_answer(counted, tail, lost=any(isinstance(note, Lost) for note in notes)),
         comparisons=tuple(
             _make_comparison(part, own, claim, table, tail) for part, own in zip(parts, judged, strict=True)
         ),
@@ -106,7 +106,7 @@ _LOSSES = ("perplexity", "cross_entropy", "loss")
 """Prefixes of metrics for which lower is better."""
 
 
-def _failed(part: HypothesisEstimate, claim: Claim, not_learned: Set[str]) -> tuple[bool, bool]:
+def _check_learned_sides(part: HypothesisEstimate, claim: Claim, not_learned: Set[str]) -> tuple[bool, bool]:
     """Return whether the model that should be better did not learn, and whether the comparison can be judged at all.
 
     An equivalence or a non-inferiority needs both models to have learned.
@@ -126,19 +126,19 @@ def _failed(part: HypothesisEstimate, claim: Claim, not_learned: Set[str]) -> tu
 def _judge_comparison(part: HypothesisEstimate, claim: Claim, table: Table, not_learned: Set[str]) -> Part | None:
     """Return the test of a comparison; None for a comparison within one model that did not learn."""
     against = [test.estimate.p_below() for test in part.tests]
-    failed, judged = _failed(part, claim, not_learned)
+    failed, judged = _check_learned_sides(part, claim, not_learned)
     if not judged:
         return None
     if failed and claim.kind not in {"superiority", "ordering"}:
         return Part(part.test.estimate.value, 1.0, 1.0, learned=False)
-    if claim.kind in {"superiority", "ordering"} and abs(part.effect.estimate.value) < _item(part, table):
+    if claim.kind in {"superiority", "ordering"} and abs(part.effect.estimate.value) < _compute_item_share(part, table):
         return Part(0.0, 1.0, 1.0, not failed)
     estimate = part.test.estimate
     p_value = 1.0 if failed else estimate.p_above()
     return Part(estimate.value, p_value, min(1.0, len(against) * min(against)), not failed)
 
 
-def _item(part: HypothesisEstimate, table: Table) -> float:
+def _compute_item_share(part: HypothesisEstimate, table: Table) -> float:
     """Return one item as a share of the test set: shares that differ by less count as equal. 0 for other metrics."""
     terms = [term for _, term in part.hypothesis.effect.weights]
     if len(terms) < 2:
@@ -196,25 +196,14 @@ def _make_comparison(
         "label": "",
         "n": {runs[name].name: count for name, count in part.effect.counts.items()},
         "counts": part.effect.method,
-        "answer": verdicts.direction([judged] if judged else [], tail),
+        "answer": verdicts.choose_answer([judged] if judged else [], tail),
         "p": judged.p_value if judged else None,
         "tail": tail,
         "terms": tuple(
-            Mean(
-                experiment=of.name,
-                title=of.title,
-                metric=term.quantity[0],
-                split=term.quantity[1],
-                weight=weight,
-                mean=mean,
-                unit=of.unit(term.quantity),
-                paper=of.printed(term.quantity),
-                paper_unit=of.reported_unit(term.quantity),
-            )
-            for (weight, term, of), mean in zip(terms, part.means, strict=True)
+            _make_mean(weight, term, of, mean) for (weight, term, of), mean in zip(terms, part.means, strict=True)
         ),
         "scale": "log" if effect.log else "difference",
-        "unit": _same(of.unit(term.quantity) for _, term, of in terms),
+        "unit": _find_common_unit(of.unit(term.quantity) for _, term, of in terms),
         "estimate": part.effect.estimate.value,
         "error": part.effect.estimate.error,
         "interval": part.effect.estimate.interval(level),
@@ -223,11 +212,11 @@ def _make_comparison(
         "borrowed": tuple(runs[name].name for name in part.effect.borrowed),
         "bartlett_p": part.effect.bartlett_p,
         "paper": part.paper,
-        "paper_unit": _same(of.reported_unit(term.quantity) for _, term, of in terms),
+        "paper_unit": _find_common_unit(of.reported_unit(term.quantity) for _, term, of in terms),
         "paper_converted": part.paper_converted,
         "paper_band": part.paper_band,
-        "size": verdicts.size(interval, part.paper_converted, part.paper_band) if between else None,
-        "ratio": verdicts.ratio(part.effect.estimate.value, interval, part.paper_converted, part.paper_band)
+        "size": verdicts.choose_size(interval, part.paper_converted, part.paper_band) if between else None,
+        "ratio": verdicts.compute_ratio(part.effect.estimate.value, interval, part.paper_converted, part.paper_band)
         if between
         else None,
     }
@@ -238,7 +227,22 @@ def _make_comparison(
     return (Trend if claim.trend and len(terms) > 2 else Gap if claim.gaps else Difference)(**numbers)
 
 
-def _same(units: Iterable[str | None]) -> str | None:
+def _make_mean(weight: float, term: Term, runs: Runs, mean: float) -> Mean:
+    """Return one mean of a comparison, beside the paper's number."""
+    return Mean(
+        experiment=runs.name,
+        title=runs.title,
+        metric=term.quantity[0],
+        split=term.quantity[1],
+        weight=weight,
+        mean=mean,
+        unit=runs.unit(term.quantity),
+        paper=runs.printed(term.quantity),
+        paper_unit=runs.reported_unit(term.quantity),
+    )
+
+
+def _find_common_unit(units: Iterable[str | None]) -> str | None:
     """Return the unit of all terms; None where they differ, or where the paper's unit is ours."""
     distinct = set(units)
     return distinct.pop() if len(distinct) == 1 else None

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from reprise.catalogue.models import find_model
 from reprise.config.sections import Section
-from reprise.evidence.collect import counted_by, is_over_tokens
+from reprise.evidence.collect import describe_counted_tokens, is_over_tokens
 from reprise.evidence.runs import TIME, Curve
 from reprise.evidence.statistics import clopper_pearson
 from reprise.records.resolved import Resolved
@@ -187,7 +187,7 @@ def make_card(context: Context, experiment: Resolved) -> dict[str, Any]:
         "parameters": None if parameters is None else format_integer(parameters),
         "settings": list(list_settings(experiment)),
         "metrics": list_metrics(context, experiment),
-        "tokens": counted_by(experiment, preparations) if over_tokens else None,
+        "tokens": describe_counted_tokens(experiment, preparations) if over_tokens else None,
         "replicas": replicas,
         "command": make_command(experiment, next(((r.number, r.made.engine) for r in replicas), None)),
     }

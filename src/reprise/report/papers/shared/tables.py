@@ -13,7 +13,7 @@ from reprise.evidence import readings
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, compute_number
 from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision
-from reprise.evidence.losses import losses_by_count
+from reprise.evidence.losses import list_losses_by_count
 from reprise.evidence.runs import Runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.resolved import FULL
@@ -528,7 +528,7 @@ def loss_by_count(context: Context, table_id: str, options: Mapping[str, Any]) -
 
 def make_loss_table(experiments: Sequence[Runs], split: str) -> Table:
     """Make the table of losses by count, with the experiments in this order; see `loss_by_count`."""
-    rows = list(losses_by_count(experiments, split))
+    rows = list(list_losses_by_count(experiments, split))
     columns = [
         Column("Word", lambda row: _SIDE_NAMES[row["side"]], is_text=True),
         Column("Count in training", lambda row: describe_count_band(row["band"])),
