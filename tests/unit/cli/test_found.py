@@ -172,3 +172,8 @@ def test_quiet_shows_no_progress_but_why_a_run_failed(capsys):
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith("reprise: tier quick: ")
     assert "left out; logs/run/quick.log says why" in err
+
+
+def test_a_paper_that_is_named_twice_is_listed_once(capsys):
+    status, out = run(capsys, "list digits digits --tier quick --json")
+    assert (status, [paper["paper"] for paper in json.loads(out)["papers"]]) == (0, ["digits"])

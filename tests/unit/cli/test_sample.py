@@ -1,12 +1,13 @@
 """What kept weights write, and which words are like which."""
 
 import argparse
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-from reprise.cli.sample import Text, draw_symbols
+from reprise.cli.sample import Text, draw_symbols, sample_command
 from reprise.errors import UserError
 from reprise.evaluation.neighbours import find_neighbours, find_words_with_matrices
 from reprise.models.rntn import RNTN
@@ -68,6 +69,21 @@ def test_words_have_blanks_between_them_and_sentences_a_line_each():
 def test_a_word_that_a_model_cannot_read_is_named():
     with pytest.raises(UserError, match="'zz'"):
         Text(["</s>", "a"], "</s>").read_symbols("a zz")
+
+
+def test_a_translation_takes_a_sentence_and_no_prompt(monkeypatch, capsys):
+    translator = SimpleNamespace(translate=lambda source, *_: f"[{source}]")
+    for name, value in {
+        "find_experiment": (None, SimpleNamespace(id="p/e")),
+        "find_corpus": None,
+        "load_trained": SimpleNamespace(training=translator),
+    }.items():
+        monkeypatch.setattr(f"reprise.cli.sample.{name}", lambda *_, value=value: value)
+    options = dict.fromkeys(("experiment", "tier", "corpus", "weights", "beam"))
+    sample_command(given(**options, replica=0, source="a", prompt=""))
+    assert capsys.readouterr().out == "[a]\n"
+    with pytest.raises(UserError, match="--prompt"):
+        sample_command(given(**options, replica=0, source="a", prompt="x"))
 
 
 def test_neighbours_are_the_nearest_by_cosine_of_what_rows_do_not_share():

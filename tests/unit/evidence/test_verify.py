@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -276,3 +277,15 @@ def test_what_is_written_is_what_is_read(clone):
     project = load_project(".", {"tier": "quick"})
     judged = judge_claims(project, load_runs(project, resolve_tier(project)))
     assert dump_claims(read_claims(Path(), "quick")) == dump_claims(judged) == CLAIMS.read_text(encoding="utf-8")
+
+
+def test_a_command_that_is_killed_while_check_makes_files_again_is_one_line(clone, capsys, monkeypatch):
+    """For want of memory, for example: it says nothing itself."""
+    assert main(["collect", "--tier", "quick"]) == 0
+    assert verify() == 0
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, -9, "", ""))
+    capsys.readouterr()
+    assert verify("--check") == EXIT_USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "collect --tier quick" in line
+    assert "-9" in line
