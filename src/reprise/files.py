@@ -143,7 +143,7 @@ def parse_file(option: str, text: str, example: str) -> Path:
     if path.is_dir() or text.endswith("/"):
         raise UserError(f"{option} {text or repr(text)}: is a folder; name a file in it, {path / example}")
     if path.exists() and not path.is_file():
-        raise UserError(f"{option} {text}: is no plain file; name another")
+        raise UserError(f"{option} {text}: is not a regular file; name another")
     return path
 
 
@@ -156,7 +156,7 @@ def require_place(path: Path, what: str) -> None:
     if link := find_dead_link(path):
         raise UserError(f"{what}: {describe_dead_link(link)}")
     if path.exists() and not path.is_file():
-        raise UserError(f"{what}: is no plain file; move it away, or name another")
+        raise UserError(f"{what}: is not a regular file; move it away, or name another")
     folder = next(parent for parent in path.parents if parent.exists())  # the others will be made
     if not folder.is_dir():
         raise UserError(f"{what}: {folder} is no folder; name a file in another folder")

@@ -51,7 +51,7 @@ def load_own(path: str) -> Any:
         raise UserError(f"{path}: no '{name}' in {content.__file__}; {suggest_name(name, own)}")
     value = getattr(content, name)
     if not callable(value):
-        raise UserError(f"{path}: is no class and no function; name one")
+        raise UserError(f"{path}: is neither a class nor a function; name one")
     return value
 
 

@@ -30,7 +30,7 @@ def _write_sample(options: argparse.Namespace) -> None:
         require(
             options.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source"
         )
-        require(not options.prompt, f"--prompt: {experiment.id} is a model of translation; leave it away")
+        require(not options.prompt, f"--prompt: {experiment.id} is a model of translation; omit it")
         print(make_printable(training.translate(options.source, options.length, options.beam or 1)))
         return
     option = next((option for option in ("source", "beam") if getattr(options, option) is not None), None)
@@ -71,7 +71,7 @@ class Text:
         other = self.numbers.get("<unk>") if self.has_words else None
         symbols = [self.numbers.get(piece, other) for piece in pieces]
         unknown = next((piece for piece, symbol in zip(pieces, symbols, strict=True) if symbol is None), None)
-        require(unknown is None, f"--prompt: the model does not know {unknown!r}; leave it away")
+        require(unknown is None, f"--prompt: the model does not know {unknown!r}; omit it")
         return symbols
 
     def spell(self, symbols: Sequence[int]) -> str:

@@ -43,7 +43,7 @@ def show_command(options: argparse.Namespace) -> None:
     by_id = {e.id: e for e in experiments}
     paper, _, key = options.name.partition("/")
     if options.weights and not options.words:
-        raise UserError(f"--weights {options.weights}: is read for --words alone; add --words, or leave it away")
+        raise UserError(f"--weights {options.weights}: is read for --words alone; add --words, or omit it")
     if options.words:
         _print_neighbours(project, find_experiment(options.tier, options.name)[1], options.weights)
     elif options.name in by_id:

@@ -199,7 +199,7 @@ def _list_differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, 
     from reprise.evidence.decisions import read_claims
 
     if not path.is_file():
-        return ["no plain file" if entry_exists(path) else "no such file"]
+        return ["not a regular file" if entry_exists(path) else "no such file"]
     try:
         written = read_claims(root, path.parent.name)
     except UserError:

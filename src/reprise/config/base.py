@@ -29,7 +29,7 @@ Hex = _make_text_type(
     r"^[0-9a-f]{40}([0-9a-f]{24})?$",
     "is no checksum; write 64 hexadecimal digits for sha256, 40 for sha1 and git-blob, in small letters",
 )
-Plain = _make_text_type(PLAIN, "is no plain file name; write letters, digits, '.', '_', '+' and '-'")
+Plain = _make_text_type(PLAIN, "is not a file name; write letters, digits, '.', '_', '+' and '-'")
 """The name of a file, which leads out of no folder."""
 ImportPath = _make_text_type(
     r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", "is no import path; write <package>.<module>:<name>"

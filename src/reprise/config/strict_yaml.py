@@ -49,7 +49,7 @@ def load_yaml(path: Path | str) -> Any:
     if link := find_dead_link(path):
         raise UserError(f"{path}: {describe_dead_link(link)}")
     if path.exists() and not path.is_file():  # a folder, or a pipe that would be waited for
-        raise UserError(f"{path}: is no plain file; move it away, and write a text in UTF-8 in its place")
+        raise UserError(f"{path}: is not a regular file; move it away, and write a text in UTF-8 in its place")
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -106,7 +106,7 @@ def _put_characters(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]
 
 def _require_known(path: Path, unknown: Sequence[str]) -> None:
     if unknown:
-        raise UserError(f"--text {path}: the model does not know {unknown[0]!r}; leave it away")
+        raise UserError(f"--text {path}: the model does not know {unknown[0]!r}; omit it")
 
 
 def _encode(corpus: Corpus, lines: Sequence[Sequence[str]]) -> Split:

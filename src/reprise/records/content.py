@@ -40,7 +40,7 @@ def read_content(path: Path, what: str, missing: str, foreign: str) -> bytes:
         if isinstance(error, FileNotFoundError):
             raise UserError(f"{path}: no such record; {missing}") from None
         if isinstance(error, IsADirectoryError):
-            raise UserError(f"{path}: a folder, and no {what}; move it away {foreign}") from None
+            raise UserError(f"{path}: this is a folder, not the {what}; move it away {foreign}") from None
         raise
 
 

@@ -306,7 +306,7 @@ class Learner(Training):
         Raises:
             UserError: The protocol predicts no words one by one, or the text has no such split.
         """
-        raise UserError(f"--by-count: the protocol {self.protocol} has no losses of single words; leave it away")
+        raise UserError(f"--by-count: the protocol {self.protocol} has no losses of single words; omit it")
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p (V,), in nats, of the symbol after these (T,), by the readable model.

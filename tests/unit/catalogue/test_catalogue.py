@@ -86,7 +86,7 @@ def test_the_configuration_is_checked_without_what_trains_or_draws():
         ("Size = 3\n", r"no 'Broken' in .*broken\.py"),
         ("import no_such_package\n", "no_such_package, which is not installed"),
         ("import sys\nsys.exit(0)\n", r"broken\.py, line 2: SystemExit"),
-        ("Broken = {'size': 3}\n", "broken:Broken: is no class and no function"),
+        ("Broken = {'size': 3}\n", "broken:Broken: is neither a class nor a function"),
     ],
 )
 def test_a_mistake_in_a_file_of_ones_own_is_one_line(broken, content, message):

@@ -77,7 +77,7 @@ def altered(digest=True, **changes):
 KINDS = {
     "no clone": ("resolve", CONFIG, "no such file", removed(CONFIG)),
     "a folder for a paper": (
-        *("resolve", "config/papers/digits.yaml", "no plain file"),
+        *("resolve", "config/papers/digits.yaml", "not a regular file"),
         *(removed("config/papers/digits.yaml"), folder("config/papers/digits.yaml")),
     ),
     "no papers": ("resolve", CONFIG, "too few entries", replaced(CONFIG, "  - digits\n  - words\n", "  []\n")),

@@ -42,7 +42,8 @@ def test_a_folder_in_the_place_of_a_corpus_is_told_before_the_work(clone, capsys
     corpus = "data/corpora/digits.npz"
     found = None, [replace(experiment, corpus=corpus)]
     monkeypatch.setattr("reprise.cli.steps.load_tier", lambda *_: found)
-    for place, says in ((corpus, "is no plain file; move it away, or name another"), ("data", f"{clone}/data is no ")):
+    refusals = (corpus, "is not a regular file; move it away, or name another"), ("data", f"{clone}/data is no ")
+    for place, says in refusals:
         Path(place).parent.mkdir(parents=True, exist_ok=True)
         Path(place).mkdir() if place == corpus else Path(place).touch()
         assert cli.main(["prepare", experiment.id]) == EXIT_USAGE

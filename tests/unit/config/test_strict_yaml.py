@@ -43,7 +43,7 @@ def test_plain_values_have_their_types(tmp_path):
 def test_what_is_no_file_is_not_read(tmp_path, make):
     """A pipe would be waited for."""
     make(tmp_path / "some.yaml")
-    with pytest.raises(UserError, match=r"some\.yaml: (is no plain file|the link)"):
+    with pytest.raises(UserError, match=r"some\.yaml: (is not a regular file|the link)"):
         load_yaml(tmp_path / "some.yaml")
 
 

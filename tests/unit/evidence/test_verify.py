@@ -100,7 +100,7 @@ def test_files_that_follow_from_records_cannot_be_changed_unseen(clone, capsys):
         (b"[" * 200_000, "(not a file of claims)"),
         (b'{"digits": {"D1": 3}}', "(not a file of claims)"),
         (b'{"digits": {}, "words": {}}', "records: "),
-        ("folder", "(no plain file)"),
+        ("folder", "(not a regular file)"),
     ],
 )
 def test_check_fails_without_a_sound_file_in_one_line(clone, content, says, capsys):

@@ -135,7 +135,7 @@ class Windows(Epochs):
         """See `Learner`; of windows, each of which predicts one word."""
         require_known(split, self.text.counts, "--by-count", "split")
         if self.text.is_carried:
-            raise UserError("--by-count: a model on a carried state has no losses of single words; leave it away")
+            raise UserError("--by-count: a model on a carried state has no losses of single words; omit it")
         for number in range(self.text.count_batches(split, None)):
             self._read_windows(*self.text.get_batch(split, number, None), receive_losses)
 
