@@ -96,7 +96,10 @@ class Share(Bound):
 
 
 class Trend(Strict):
-    """A sweep along which the metric falls: as a slope over log x, and from the first experiment to the last."""
+    """A sweep along which the metric falls: as a slope over log x, and from the first experiment to the last.
+
+    If the last lies significantly above the lowest, the answer is at best undecided.
+    """
 
     experiments: Annotated[list[Name], Field(min_length=3)]
     x: list[float]
@@ -183,7 +186,7 @@ class Claim(Strict):
     order     ascending; the members of a list in it are not compared with each other
     gaps      each difference higher - lower is larger than the next
     equal     the two of each pair differ by less than the margin
-    trend     the metric falls along a sweep
+    trend     the metric falls along a sweep and does not rise at its end
     curve     the metric bends upward over log x along each sweep
     ranks     the replicas of one lie above those of others
     optimum   sweeps of as many places each: at one place the metric is lowest in all of them, to within the margin

@@ -292,6 +292,8 @@ def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
     (rise,) = (note for note in risen.notes if isinstance(note, Rise))
     assert rise.by == pytest.approx(math.log(130 / 120), rel=1e-3)
     assert (rise.end, rise.lowest) == ("D", "C")
+    fallen = decide(FALLS, *sweep(140.0, 125.0, 120.0, 119.9, spread=0.2))
+    assert (risen.answer, fallen.answer) == (UNDECIDED, AGREES)
     sagging = {"a": [12.0, 12.6], "b": [10.0, 10.1], "c": [9.9, 9.3], "d": [11.0, 11.2]}
     (curved,) = decide(SAGS, *(runs(n, v, family=n) for n, v in sagging.items())).comparisons
     logs = [np.log(v) for v in sagging.values()]

@@ -64,10 +64,12 @@ def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
         notes.append(Listed(kind="unknown", titles=tuple(runs[name].title for name in unknown)))
     if (least_p := min((p for part in parts if (p := part.effect.bartlett_p) is not None), default=1.0)) < _UNEQUAL:
         notes.append(Unequal(p=least_p))
+    answer = verdicts.choose_answer(counted, tail, lost=any(isinstance(note, Lost) for note in notes))
     if claim.trend and len(parts) == len(list_hypotheses(claim)) and (rise := _note_rise(claim, table)):
         notes.append(rise)
+        answer = verdicts.UNDECIDED if answer == verdicts.AGREES else answer  # a slope does not see the rise
     return Verdict(
-        answer=verdicts.choose_answer(counted, tail, lost=any(isinstance(note, Lost) for note in notes)),
+        answer=answer,
         comparisons=tuple(
             _make_comparison(part, own, claim, table, tail) for part, own in zip(parts, judged, strict=True)
         ),
