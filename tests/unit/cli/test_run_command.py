@@ -182,7 +182,7 @@ def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(place):
     assert records(sound)
     assert [unchanged_facts(path) for path in paths] == before
     assert f"left out: {garbage}: not a whole run record; `git checkout` it if it is committed" in log()
-    assert f"left out: {folder}: a folder, not a run record; move it away" in log()
+    assert f"left out: {folder}: this is a folder, not the run record; move it away" in log()
     assert f"left out: {link}: no such record: the link {link} leads nowhere" in log()
     assert log().count("left out: ") == 3
 

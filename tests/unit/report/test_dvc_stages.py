@@ -19,6 +19,7 @@ OTHERWISE = {
     "counters": "draws the numbers of trainings and of generated texts, which no stage makes",
     "environment": "names folders of data and builds, which decide no number",
     "errors": "the line that a command ends with when it writes nothing",
+    "processes": "asks other programs for facts of the machine, which decide no number",
     "terminal": "prints",
     "options": "refuses a mistake in config/, or passes it on",
     "training": "reads run records, which the stages depend on",

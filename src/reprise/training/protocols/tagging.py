@@ -18,9 +18,8 @@ from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.epochs import BatchEpochs
 from reprise.training.protocol import Work
 
-_POOL_BATCHES = (
-    50  # batches whose sentences are sorted by length together: little padding, and batches that still differ
-)
+# Batches whose sentences are sorted by length together: little padding, and batches that still differ.
+_POOL_BATCHES = 50
 _READ_BATCH_SIZE = 64
 """Sentences that are evaluated at once."""
 
