@@ -120,16 +120,19 @@ def list_arguments(path: str, function: Callable[..., Any], *passed: str) -> dic
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # some of what is written in C
         raise UserError(f"{path}: has no arguments that can be read; name a class or function of your own") from None
+    # A function may be imported from another file, and a constructor inherited: its types are known there.
+    constructor_or_function = inspect.unwrap(function.__init__ if inspect.isclass(function) else function)
+    names = getattr(constructor_or_function, "__globals__", vars(sys.modules[path.partition(":")[0]]))
     options = {name: value for name, value in parameters.items() if name not in passed}
-    return {name: value.replace(annotation=_evaluate_type(path, function, value)) for name, value in options.items()}
+    return {name: value.replace(annotation=_evaluate_type(path, names, value)) for name, value in options.items()}
 
 
-def _evaluate_type(path: str, function: Callable[..., Any], argument: inspect.Parameter) -> Any:
+def _evaluate_type(path: str, names: dict[str, Any], argument: inspect.Parameter) -> Any:
     """Return the type of an argument, which is a text after `from __future__ import annotations`."""
     if not isinstance(argument.annotation, str):
         return argument.annotation
     try:
-        return eval(argument.annotation, vars(sys.modules[path.partition(":")[0]]))
+        return eval(argument.annotation, names)
     except Exception:
         raise UserError(
             f"{path}: the type of its argument '{argument.name}', {argument.annotation}, is not known when the file "

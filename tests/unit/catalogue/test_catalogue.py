@@ -130,6 +130,20 @@ def test_types_of_options_may_be_texts_and_those_of_other_arguments_unknown(brok
     assert kind.model_validate({"name": "broken:draw"}).model_dump(exclude={"name"}) == {"size": 3}
 
 
+def test_types_of_what_is_imported_or_inherited_are_looked_up_in_its_file(broken, monkeypatch):
+    monkeypatch.delitem(sys.modules, "drawing", raising=False)
+    drawing = f"""{FUTURE}Size = int
+def draw(context, size: Size = 3): pass
+class Model:
+    def __init__(self, context, size: Size = 3): pass
+"""
+    broken.with_name("drawing.py").write_text(drawing, encoding="utf-8")
+    broken.write_text("from drawing import draw, Model\nclass Deep(Model): pass\n", encoding="utf-8")
+    for path in ("broken:draw", "broken:Model", "broken:Deep"):
+        kind = make_own_options(path, load_own(path), "context")
+        assert kind.model_validate({"name": path}).model_dump(exclude={"name"}) == {"size": 3}
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
