@@ -16,8 +16,8 @@ EXIT_USAGE = 2
 EXIT_INTERRUPTED = 75
 """Exit status (EX_TEMPFAIL) of a training that saved its state, or found its replica busy: run it again."""
 
-EXIT_STOPPED = 130
-"""Exit status after SIGINT, as shells have it, where there was nothing to save."""
+EXIT_SIGNAL = 128
+"""Exit status after a signal, as shells have it, less the signal's number: there was nothing to save."""
 
 
 class UserError(Exception):

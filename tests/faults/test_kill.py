@@ -1,13 +1,16 @@
 """Killed, stopped, started twice: the record comes out as if nothing had happened."""
 
+import fcntl
+import os
 import platform
 import signal
+from pathlib import Path
 
 import pytest
 from project import read_record, wait_until
 from replica import Halt
 
-from reprise.errors import EXIT_INTERRUPTED
+from reprise.errors import EXIT_INTERRUPTED, EXIT_SIGNAL
 
 pytestmark = pytest.mark.faults
 
@@ -40,6 +43,22 @@ def test_a_signal_saves_where_it_is(digits, digits_result, number):
     assert f"stopped by {number.name} at step {step}, saved to {name}; the same command goes on" in line
     assert not digits.record.exists()
     assert f"goes on from step {step}" in digits.run().went_on()
+    assert digits.result() == digits_result
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_before_the_first_step_is_one_line(digits, digits_result, number):
+    """It comes while the training waits for its lock."""
+    digits.lock.parent.mkdir(parents=True)
+    with open(digits.lock, "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        running = digits.start("--wait")
+        opened = Path(f"/proc/{running.pid}/fd")
+        wait_until(lambda: any(os.path.realpath(path) == str(digits.lock) for path in opened.iterdir()))
+        ended = running.send(number)
+    assert ended.status == EXIT_SIGNAL + number
+    assert ended.lines == ["reprise: stopped; every file is whole, and the same command can be run again"]
+    assert digits.run().status == 0
     assert digits.result() == digits_result
 
 

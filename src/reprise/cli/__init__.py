@@ -11,7 +11,9 @@ import io
 import logging
 import os
 import re
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -23,7 +25,7 @@ from reprise import __version__, environment
 from reprise.cli.commands import ARGUMENTS, COMMANDS, EXAMPLES
 from reprise.errors import (
     EXIT_FAILED,
-    EXIT_STOPPED,
+    EXIT_SIGNAL,
     EXIT_USAGE,
     Failed,
     Interrupted,
@@ -94,8 +96,8 @@ def _print_completion(shell: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
 
-    0; 1 where the answer is no, or the system's was; 2 after bad input; 75 where the work was put off; 130 where it was
-    stopped.
+    0; 1 where the answer is no, or the system's was; 2 after bad input; 75 where the work was put off; 128 and the
+    signal's number where a signal stopped it.
     """
     command = ""
     for stream in (sys.stdout, sys.stderr):
@@ -112,9 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if command is None:
             parser.error("no command")
         return _run_command(command, parsed.rest)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         # What a training saves at a signal is its own matter.
-        return _print_line("stopped; every file is whole, and the same command can be run again", EXIT_STOPPED)
+        number = error.args[0] if error.args else signal.SIGINT
+        line = "stopped; every file is whole, and the same command can be run again"
+        return _print_line(line, EXIT_SIGNAL + number)
     except UserError as error:
         return _print_line(f"error: {' '.join(str(error).splitlines())}", EXIT_USAGE)
     except (Failed, Interrupted) as error:
@@ -134,8 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_command(command: str, arguments: Sequence[str]) -> int:
-    options = make_command_parser(command).parse_args(arguments)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_stop_at_signals())
+        options = make_command_parser(command).parse_args(arguments)
         if options.debug or environment.is_debugging():
             stack.enter_context(_show_tracebacks())
         if options.quiet:
@@ -160,6 +165,28 @@ def _describe_installation(package: str) -> str:
     if _IN_CLONE:  # by its folder: on the public index another project has the name
         return f'in the clone run `make env`, or `pip install ".{f"[{extra}]" if extra else ""}"`'
     return f"run `pip install {package}`{f', which is of the extra {extra}' if extra else ''}"
+
+
+@contextlib.contextmanager
+def _stop_at_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that it removes its temporary files and says a line.
+
+    Only where the system's own reaction is set: under nohup SIGHUP stays ignored.
+    """
+
+    def stop(number: int, _: object) -> NoReturn:
+        raise KeyboardInterrupt(number)
+
+    # Python lets the main thread alone set handlers.
+    settable = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    numbers = [number for number in settable if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import runpy
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from verify_helpers import resolved
 
 from reprise import cli
-from reprise.errors import EXIT_STOPPED, EXIT_USAGE
+from reprise.errors import EXIT_SIGNAL, EXIT_USAGE
 from reprise.training import loop
 
 TRAIN = "train digits/count --tier quick --replica 0"
@@ -58,10 +59,10 @@ def interrupted(*_):
 def test_ctrl_c_is_one_line(monkeypatch, capsys):
     """Also while the commands are imported."""
     monkeypatch.setattr("reprise.cli.steps.resolve_command", interrupted)
-    assert cli.main(["resolve"]) == EXIT_STOPPED
+    assert cli.main(["resolve"]) == EXIT_SIGNAL + signal.SIGINT
     assert capsys.readouterr().err == "reprise: stopped; every file is whole, and the same command can be run again\n"
     monkeypatch.setattr(cli, "main", interrupted)
     with pytest.raises(SystemExit) as caught:
         runpy.run_module("reprise", run_name="__main__")
-    assert caught.value.code == EXIT_STOPPED
+    assert caught.value.code == EXIT_SIGNAL + signal.SIGINT
     assert capsys.readouterr().err == "reprise: stopped\n"
