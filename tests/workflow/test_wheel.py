@@ -40,9 +40,10 @@ def build_wheel(folder):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory, pipeline_variables):
-    """An empty folder, and the environment of a new virtual environment with the wheel and the locked packages alone.
+    """An empty folder and the programs of a new virtual environment, which has the wheel and the locked packages alone.
 
-    Skipped where the packages cannot be had; that the wheel itself installs beside them is part of the test.
+    Nobody activates it. Skipped where the packages cannot be had; that the wheel itself installs beside them is part
+    of the test.
     """
     folder = tmp_path_factory.mktemp("wheel")
     wheel, home = build_wheel(folder), folder / "venv"
@@ -61,24 +62,25 @@ def installed(tmp_path_factory, pipeline_variables):
     # Without an index it installs only where the locked packages are all that it requires.
     done = call(home / "bin/python", "-m", "pip", "install", "--no-index", "--quiet", f"{wheel}[pipeline,data]")
     assert done.returncode == 0, done.stderr
-    variables = {**pipeline_variables, "PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    yield Project(folder, variables)
+    yield Project(folder, {**pipeline_variables, "PATH": os.defpath}), home / "bin"
     shutil.rmtree(folder)
 
 
 def test_a_new_folder_runs_to_its_page_from_the_wheel(installed):
-    assert installed.run("reprise", "new", "mypaper").returncode == 0
-    project = Project(installed.root / "mypaper", installed.variables)
-    workflow = Path(project.run("reprise", "snakefile").stdout.strip())
-    assert workflow.is_relative_to(installed.root / "venv")
+    folder, programs = installed
+    reprise, snakemake = str(programs / "reprise"), str(programs / "snakemake")
+    assert folder.run(reprise, "new", "mypaper").returncode == 0
+    project = Project(folder.root / "mypaper", folder.variables)
+    workflow = Path(project.run(reprise, "snakefile").stdout.strip())
+    assert workflow.is_relative_to(programs.parent)
 
-    plan = project.run("snakemake", "--cores", "2", "--dry-run")
+    plan = project.run(snakemake, "--cores", "2", "--dry-run")
     assert plan.returncode == 0, plan.stderr
     trainings = set(re.findall(r"training (\S+), replica (\d+)", plan.stdout))
     names = {"srn", "scrn", "srn@learning-rate=larger", "scrn@learning-rate=larger"}
     assert trainings == {(f"mypaper/{name}", str(replica)) for name in names for replica in range(3)}
 
-    done = project.run("snakemake", "--cores", "2")
+    done = project.run(snakemake, "--cores", "2")
     assert done.returncode == 0, done.stderr
     page = (project.root / "results/report.html").read_text(encoding="utf-8")
     claim = load_yaml(project.root / "config/papers/mypaper.yaml")["claims"]["C1"]
@@ -86,7 +88,7 @@ def test_a_new_folder_runs_to_its_page_from_the_wheel(installed):
     assert len(project.records()) == 12
 
     # The same jobs by the other way to the workflow: all of them are done.
-    again = installed.run("snakemake", "--cores", "1", "--snakefile", str(workflow), "--directory", "mypaper")
+    again = folder.run(snakemake, "--cores", "1", "--snakefile", str(workflow), "--directory", "mypaper")
     assert again.returncode == 0, again.stderr
     assert "Nothing to be done" in again.stderr
 
