@@ -17,7 +17,9 @@ from reprise.plan import TOGETHER, Plan, stop_on_error
 from reprise.terminal import start_logging
 
 # Jobs run in this Python's environment, also where nobody activated it; with --use-conda each activates its own.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ["PATH"]]
+)
 
 # What the user's shell exports for other programs goes: without bytecode `import torch` takes twice as long in every
 # job, and without docstrings the page lacks its text. Where a terminal goes, the job waits for its training to save.
