@@ -86,7 +86,7 @@ def write_reduction_notes(context: Context, names: Sequence[str]) -> list[str]:
     ]
 
 
-BEST_AT_LAST_EPOCH = "Best at the last epoch, so more might be better"
+BEST_AT_LAST_EPOCH = "Best at the last epoch, so that more epochs might be better"
 
 
 def count_best_at_last_epoch(context: Context, names: Iterable[str]) -> dict[str, int]:

@@ -15,7 +15,13 @@ from reprise.report.papers.shared.cells import Row, collect_mean_values, make_co
 from reprise.report.parts import verdicts, wording
 from reprise.report.parts.context import Context
 from reprise.report.parts.names import quote_prompt
-from reprise.report.parts.rounding import find_lower_bound, format_fixed, format_integer, format_significant
+from reprise.report.parts.rounding import (
+    find_lower_bound,
+    format_count,
+    format_fixed,
+    format_integer,
+    format_significant,
+)
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.uncertainty import INTERVAL, MeanEstimate, estimate_computed_mean, write_interval_notes
 
@@ -86,7 +92,7 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
     rows = pd.DataFrame([row for name in names for row in _make_loss_rows(context, name)])
     notes = wording.write_corpus_notes(context, names)
     notes += _write_within_note(rows)
-    notes += [f"Ours {note}" for note in write_interval_notes(context, names, rows)]
+    notes += [f"Our {note}" for note in write_interval_notes(context, names, rows)]
     columns = [
         _BOOK_COLUMN,
         make_count_column("Step", "step"),
@@ -114,15 +120,15 @@ def _write_within_note(rows: pd.DataFrame) -> list[str]:
     if compared.empty:
         return []
     books = [
-        f"{sum(is_within)} of {len(is_within)} of {title}"
+        f"{title}: {sum(is_within)} of {len(is_within)}"
         for title, is_within in compared.groupby("title", sort=False).within
     ]
     farthest = compared.loc[compared.gap_in_std.abs().astype(float).idxmax()]
     direction = "above" if farthest.gap > 0 else "below"
     return [
         f"{sum(compared.within)} of {len(compared)} mean losses are within two SDs of the original's "
-        f"batches ({'; '.join(books)}); the largest gap is at step {format_integer(farthest.step)} "
-        f"of {farthest.title}, {format_fixed(abs(farthest.gap_in_std), 1)} SDs {direction} its mean."
+        f"batches ({'; '.join(books)}). The largest gap is at step {format_integer(farthest.step)} "
+        f"of {farthest.title}: ours is {format_fixed(abs(farthest.gap_in_std), 1)} SDs {direction} the original's mean."
     ]
 
 
@@ -175,10 +181,12 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         rows.append(_make_final_row(context, name, "book-short", None, length))
         rows += [_make_final_row(context, name, decoder, steps - 1, final_length) for decoder in ("sample", "argmax")]
         rows.append(_make_final_row(context, name, "book", None, final_length))
-        texts = f"{context.get_setting(name, 'training.samples')} texts of each replica"
-        logged = format_integer(originals[0]["texts_at_step"]) if originals else ""
-        source = f", the original of {logged} of its author's log" if originals else ""
-        notes.append(f"{context.get_title(name)}: a row of ours is of {texts}{source}.")
+        count = context.get_setting(name, "training.samples")
+        note = f"{context.get_title(name)}: each of our rows measures {format_count(count, 'text')} of each replica"
+        if originals:
+            logged_count = int(originals[0]["texts_at_step"])
+            note += f"; each row of the original measures {format_count(logged_count, 'text')} of its author's log"
+        notes.append(f"{note}.")
     frame = pd.DataFrame(rows)
     columns = [
         _BOOK_COLUMN,
@@ -318,8 +326,8 @@ BAR = "|"
 _MISREAD_BARS = ("", "l", "I", "/", " l ", " l")
 """What our copy of the document has where it sets a bar."""
 _OPERATOR_NOTE = (
-    "The prompt on T stands twice: the author's code ends it with the full stop, and the document's print leaves open "
-    "whether a blank follows; ours completes both."
+    "The prompt on T stands twice, with and without a blank at its end. The author's code ends it with the full stop; "
+    "the document's print leaves open whether a blank follows."
 )
 
 
@@ -383,18 +391,18 @@ def completions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 def _write_sampling_note(context: Context, name: str) -> str:
     """Write how texts are sampled."""
     temperature = format_significant(context.get_setting(name, "training.temperature"))
-    return f"Sampled: drawn at temperature {temperature}; argmax: the likeliest character at each place."
+    return f"Sampled: drawn at temperature {temperature}. Argmax: the most probable character at each place."
 
 
 def _write_original_notes(context: Context, name: str, original: pd.DataFrame) -> list[str]:
     """Write where the print differs from the log by more than the bar, and which of ours is missing."""
     notes = []
     for row in original.itertuples():
-        place = format_integer(row.step) if row.kind == "start" else f"“{row.prompt}”"
+        place = f"Step {format_integer(row.step)}" if row.kind == "start" else f"“{row.prompt}”"
         if row.step != row.logged_step:
             notes.append(f"{place}: the log has this text at step {format_integer(row.logged_step)}.")
         if not is_printed_as_logged(row.kind, row.prompt, row.printed, row.logged):
-            notes.append(f"{place}: in our copy of the document “{row.printed}”.")
+            notes.append(f"{place}: our copy of the document has “{row.printed}”.")
     notes += wording.write_corpus_notes(context, [name])
     if not context.list_samples(name):
         notes.append(f"Ours: {context.get_status(name).missing_reason}.")

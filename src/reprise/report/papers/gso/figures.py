@@ -203,7 +203,8 @@ def _add_legend(figure: Figure, handles: list[Line2D], context: Context, names: 
     """Add the legend, with remarks on other corpora and on models best at the last epoch."""
     remarks = [style.OTHER_CORPUS] if any(context.find_replaced_dataset(name) for name in names) else []
     if count := sum(map(bool, wording.count_best_at_last_epoch(context, names).values())):
+        verb = "is" if count == 1 else "are"
         remarks.append(
-            f"best at the last epoch, so more might be better: {count} of {format_count(len(names), 'model')}"
+            f"{count} of {format_count(len(names), 'model')} {verb} best at the last epoch: more epochs might be better"
         )
     add_legend(figure, handles, min(4, len(handles)), title="; ".join(remarks) or None)

@@ -61,7 +61,7 @@ def list_unstable(context: Context, name: str) -> list[str]:
     epochs = context.get_values_by_replica(name, "diverged_epoch", "train")
     best = context.get_values_by_replica(name, "best_epoch", "valid")
     unstable = {
-        fold: (epoch, f"no finite loss, tested as of epoch {format_integer(best[fold])}")
+        fold: (epoch, f"no finite loss; tested with the weights of epoch {format_integer(best[fold])}")
         for fold, epoch in epochs.items()
     }
     for fold, losses in context.get_curve_points(name, TOKEN, "valid").items():
@@ -71,7 +71,7 @@ def list_unstable(context: Context, name: str) -> list[str]:
             rise = f"from {format_fixed(curve.min(), 2)} to {format_fixed(high_losses.max(), 2)}"
             unstable[fold] = (
                 high_losses.index[0],
-                f"validation loss {rise}, tested as of epoch {format_integer(curve.idxmin())}",
+                f"validation loss {rise}; tested with the weights of epoch {format_integer(curve.idxmin())}",
             )
     diverged_curves = context.get_curve_points(name, TOKEN, "valid", status="diverged")
     for fold in (replica.number for replica in context.list_replicas(name, "diverged")):
@@ -80,7 +80,7 @@ def list_unstable(context: Context, name: str) -> list[str]:
             "without a number",
         )
     return [
-        f"fold {fold} in epoch {format_integer(epoch)}, {reason}" for fold, (epoch, reason) in sorted(unstable.items())
+        f"fold {fold} in epoch {format_integer(epoch)} ({reason})" for fold, (epoch, reason) in sorted(unstable.items())
     ]
 
 
@@ -108,13 +108,13 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes += [f"Paper: {note}." for note in sorted(paper_notes)]
     if rows.difference.notna().any():
         notes.append(
-            "Above no D, E: above the general model of the same activation without D and E; mean difference of equal "
-            f"folds, in nats per character, ± half of its {INTERVAL}."
+            "Above no D, E: mean difference from the general model of the same activation without D and E, on the "
+            f"folds that both have, in nats per character ± half of its {INTERVAL}."
         )
     notes += write_interval_notes(context, names, rows)
     unstable_folds = {name: list_unstable(context, name) for name in names}
     notes += [
-        f"Became unstable: {context.get_title(name)}, {'; '.join(folds)}."
+        f"Became unstable: {context.get_title(name)}: {'; '.join(folds)}."
         for name, folds in unstable_folds.items()
         if folds
     ]
@@ -157,7 +157,10 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     for column in ("paper", "paper_as_nats"):
         rows[f"{column}_beside"] = rows[column] / reference_bits - 1 if reference_bits else None
     rows["bits_beside"] = [_compare_on_equal_folds(context, name, unit_claim.reference) for name in names]
-    note = f"Beside the n-gram: above (+) or below (−) what the {title} gets, for ours on the folds that both have."
+    note = (
+        f"Beside the n-gram: by how much a number is above (+) or below (−) that of the {title}. "
+        "Ours are compared on the folds that both have."
+    )
     notes = [note, *write_corpus_notes(context, names)]
     if reference_bits:
         notes = [*write_unit_notes(rows, reference_bits, title, unit_claim.published), *notes]
@@ -202,8 +205,8 @@ def write_unit_notes(rows: pd.DataFrame, reference_bits: float, title: str, publ
         )
     return [
         f"Read as bits per character, the paper's {low_text} ({low.title}) would be {format_relative(low.paper)} "
-        f"the {format_fixed(reference_bits, 2)} of our {title}{published_text}; its highest, {high_text} "
-        f"({high.title}), {format_relative(high.paper)} the n-gram.",
+        f"the {format_fixed(reference_bits, 2)} of our {title}{published_text}. Its highest number, {high_text} "
+        f"({high.title}), would be {format_relative(high.paper)} the n-gram.",
         f"Read as nats per character, {low_text} would be {format_fixed(low.paper_as_nats, 2)} bits, "
         f"{format_relative(low.paper_as_nats)} the n-gram; {high_text} would be {format_fixed(high.paper_as_nats, 2)} "
         f"bits, {format_relative(high.paper_as_nats)} it.",
@@ -224,11 +227,11 @@ def _write_unit_verdict(printed: pd.DataFrame, reference_bits: float) -> str:
     }
     nearest, farthest = sorted(log_ratios, key=lambda unit: abs(log_ratios[unit]))
     is_clear = abs(log_ratios[nearest]) * CLEAR < abs(log_ratios[farthest])
-    subject = f"Ours ({format_count(len(ours), 'model')}) are" if len(ours) else "The n-gram is"
-    conclusion = f"so that {nearest} are the plausible unit" if is_clear else "which leaves the unit undecided"
+    subject = f"our numbers ({format_count(len(ours), 'model')}) are" if len(ours) else "the n-gram is"
+    conclusion = f"The plausible unit is {nearest}" if is_clear else "This leaves the unit undecided"
     return (
-        f"{subject} on average {_format_ratio(log_ratios['bits'])} the paper's numbers read as bits, "
-        f"{_format_ratio(log_ratios['nats'])} them read as nats, {conclusion}."
+        f"On average, {subject} {_format_ratio(log_ratios['bits'])} the paper's if these are bits, and "
+        f"{_format_ratio(log_ratios['nats'])} if they are nats. {conclusion}."
     )
 
 
@@ -367,7 +370,7 @@ def predictions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     pairs = [("paper", pair) for pair in options["printed"]]
     pairs += [(f"ours, fold {fold}", sample) for *_, fold, sample in our_lines]
     rows = [row for origin, pair in pairs for row in _make_prediction_rows(origin, pair["line"], pair["prediction"])]
-    notes = ["Right: of the characters after the first of a line, the share that was held most probable."]
+    notes = ["Correct: the share of a line's characters, without the first, that were the most probable ones."]
     notes += [] if our_lines else [f"Ours: {context.get_status(name).missing_reason}."]
     notes += [*write_corpus_notes(context, [name]), *wording.write_reduction_notes(context, [name])]
     columns = [

@@ -183,7 +183,8 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     ]
     chances = {1 / context.get_setting(name, "data.names") for name in names}
     notes = [
-        f"By guessing {', '.join(format_fixed(share, 2) for share in chances)}. Norms: geometric mean over replicas."
+        f"Share recalled by guessing: {', '.join(format_fixed(share, 2) for share in sorted(chances))}. "
+        "Norms: geometric mean over replicas."
     ]
     frame = pd.DataFrame(rows)
     notes += [
@@ -223,7 +224,7 @@ def pooling(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
     names = context.list_cited_experiments(table_id)
     groups = {"": "Accuracy", "_short": "Short sentences", "_long": "Long"}
     shares = [format_fixed(share, 4) for share in _get_guessing_accuracies(context, names, groups)]
-    template = "By guessing the more frequent label {}; of short sentences {}, of long ones {}."
+    template = "Guessing the more frequent label has an accuracy of {}: {} on short sentences, {} on long ones."
     notes = [template.format(*shares)] if shares else []
     columns = [make_text_column("Representation", "title"), *_make_accuracy_columns(groups, "Nats a sentence")]
     return _make_accuracy_table(context, names, columns, _make_accuracy_rows(context, names, groups), notes)
@@ -305,7 +306,7 @@ def word_order(context: Context, table_id: str, options: Mapping[str, Any]) -> T
     ]
     number_keys = (f"{kind}_{n}" for kind in ("order", "tied") for n in orders)
     keys = ["experiment", "title", "quantity", "kind", "metric_pattern", *number_keys]
-    notes = ["No number stands where the phrase has probability 0.", *wording.write_corpus_notes(context, names)]
+    notes = ["A phrase with probability 0 has no number.", *wording.write_corpus_notes(context, names)]
     table = Table(columns, pd.DataFrame(rows, columns=keys), notes)
     return verdicts.add_claims_column(context, table, lambda row: (row["metric_pattern"],))
 
@@ -348,8 +349,8 @@ def translation_ladder(context: Context, table_id: str, options: Mapping[str, An
     signatures = dict.fromkeys(
         unit for replica_units in units for (metric, _), unit in replica_units if metric == "bleu"
     )
-    notes = [f"BLEU by sacrebleu, {signature.removeprefix('BLEU|')}." for signature in signatures]
-    statement = "One and the same translation of all sentences, so that nothing of a source is in it"
+    notes = [f"BLEU is sacrebleu's, with {signature.removeprefix('BLEU|')}." for signature in signatures]
+    statement = "The same translation for every sentence, whatever its source"
     notes += wording.write_model_note(
         statement, context, dict(zip(names, rows.replicas_with_one_translation, strict=True))
     )

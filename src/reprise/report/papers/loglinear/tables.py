@@ -18,7 +18,7 @@ from reprise.report.papers.shared.cells import (
 )
 from reprise.report.parts import verdicts, wording
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import DASH, compute_mean, format_fixed, format_integer
+from reprise.report.parts.rounding import DASH, compute_mean, format_count, format_fixed, format_integer
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.uncertainty import INTERVAL, estimate_mean, write_interval_notes
 from reprise.report.parts.wording import describe_replacement, format_replicas
@@ -152,9 +152,10 @@ def _write_tag_note(context: Context, name: str, counts: Mapping[str, float]) ->
         return f"{title}: {context.get_status(name).explain_missing_value(None)}."
     missing = [tag for tag in PAPER_TAGS if tag not in counts]
     added = sorted(set(counts) - set(PAPER_TAGS))
-    kinds = ("without", missing), ("besides", added)
-    differences = "; ".join(f"{preposition} {', '.join(tags)}" for preposition, tags in kinds if tags)
-    return f"{title}: {len(counts)} tags, the paper's {len(PAPER_TAGS)} {differences}".strip() + "."
+    sentences = [f"{title} has {len(counts)} tags; the paper has {len(PAPER_TAGS)}."]
+    sentences += [f"Of the paper's it lacks {', '.join(missing)}."] if missing else []
+    sentences += [f"It adds {', '.join(added)}."] if added else []
+    return " ".join(sentences)
 
 
 METRIC, BEST_METRIC = "cross_entropy", "cross_entropy_best"
@@ -184,7 +185,7 @@ def perplexities(context: Context, table_id: str, options: Mapping[str, Any]) ->
     ]
     notes = [*wording.write_corpus_notes(context, names), *_write_factor_note(context, names)]
     if rows[rows.split == SHOWN_SPLITS["train"]].best_or_read.notna().any():
-        notes.append("Reread: of Train, the loss of the last weights over the training part.")
+        notes.append("Reread: for Train, the loss over the training part with the last weights.")
     notes += write_interval_notes(context, names, rows, has_gaps=bool(has_paper_numbers))
     return verdicts.add_claims_column(context, Table(columns, rows, notes, group_by="split"), _list_metric_patterns)
 
@@ -304,15 +305,15 @@ def _write_factor_note(context: Context, names: list[str]) -> list[str]:
     rnn, log_linear = best.loc["softmax"], best.loc["log-linear"]
     rnn_perplexity, log_linear_perplexity = perplexity(rnn.ours), perplexity(log_linear.ours)
     count = (finished.output == "log-linear").sum()
-    remark = f", the best of {count}" if count > 1 else ""
+    remark = f" (the best of {count})" if count > 1 else ""
     printed_numbers = frame.astype({"paper": float}).groupby("output").paper.min()
     paper = ""
     if printed_numbers.notna().all():
         factor = perplexity(printed_numbers["softmax"] - printed_numbers["log-linear"])
         paper = f" (paper: {format_fixed(factor, 2)})"
     return [
-        f"Test1: perplexity {format_fixed(rnn_perplexity, 0)} of {rnn.title} "
-        f"and {format_fixed(log_linear_perplexity, 0)} of {log_linear.title}{remark}: "
+        f"On Test1, {rnn.title} has a perplexity of {format_fixed(rnn_perplexity, 0)}; "
+        f"{log_linear.title}{remark} has {format_fixed(log_linear_perplexity, 0)}: "
         f"a factor of {format_fixed(rnn_perplexity / log_linear_perplexity, 2)}{paper}."
     ]
 
@@ -344,13 +345,12 @@ def _compute_difference(context: Context, name: str, other: str, metric: str) ->
 def _write_change_note(row: Row, gain: float | None, best_gain: float | None) -> str:
     """Write the change of a model on the tests, at the last and the best epochs."""
     change, best_change = row["change"], row["change_best"]
-    text = f"{row['title']}: {_format_change(change, ' nats per token')} than {row['compared_with']}"
-    text += _format_share_of_gain(change, gain, "that gain")
-    return (
-        f"{text}."
-        if best_change is None
-        else f"{text}; at the best epochs {_format_change(best_change)}{_format_share_of_gain(best_change, best_gain)}."
-    )
+    text = f"{row['title']} is {_format_change(change, ' nats per token')} than {row['compared_with']}"
+    text += f"{_format_share_of_gain(change, gain, 'that gain')}."
+    if best_change is not None:
+        share = _format_share_of_gain(best_change, best_gain, "the gain there")
+        text += f" At the best epochs it is {_format_change(best_change)}{share}."
+    return text
 
 
 def _format_change(change: float, unit: str = "") -> str:
@@ -358,11 +358,9 @@ def _format_change(change: float, unit: str = "") -> str:
     return f"{format_fixed(abs(change), 3)}{unit} {'worse' if change > 0 else 'better'}"
 
 
-def _format_share_of_gain(change: float, gain: float | None, gain_name: str = "the gain there") -> str:
+def _format_share_of_gain(change: float, gain: float | None, gain_name: str) -> str:
     """Write a change as a share of the gain between the end models; "" without a gain."""
-    if not gain or gain <= 0:
-        return ""
-    return f", {'as much as ' if change > 0 else ''}{format_fixed(100 * abs(change) / gain, 0)} % of {gain_name}"
+    return f", or {format_fixed(100 * abs(change) / gain, 0)} % of {gain_name}" if gain and gain > 0 else ""
 
 
 def _format_gap(row: Row) -> str:
@@ -391,8 +389,8 @@ def generated(context: Context, table_id: str, options: Mapping[str, Any]) -> Ta
     note = f": {'no sentence of this length' if samples else context.get_status(name).missing_reason}."
     if pairs:
         note = (
-            f", replica {sample['replica']}, epoch {sample['epoch']}: {len(pairs)} words, "
-            f"{sum(NOT_TOP in features for _, features in pairs)} of them outside the most frequent ones (@notTop)."
+            f", replica {sample['replica']}, epoch {sample['epoch']}: {format_count(len(pairs), 'word')}, of which "
+            f"{sum(NOT_TOP in features for _, features in pairs)} not among the most frequent ones (@notTop)."
         )
     rows = pd.DataFrame(pairs, columns=["word", "features"])
     return Table(
@@ -472,9 +470,10 @@ def _write_gain_note(context: Context, name: str, other: str, distances: list[st
     for distance in distances:
         gain = _compute_difference(context, name, other, f"{AGREEMENT}/{ALL}/{ALL}/{distance}")
         if gain is not None:
-            place = "of all pairs" if distance == ALL else f"at distance {distance}"
-            gains.append(f"{format_fixed(100 * gain, 1)} {place}")
-    return f"{context.get_title(name)} against {context.get_title(other)}, percentage points: {', '.join(gains)}."
+            noun = "distance" if distance.isdigit() else "distances"
+            place = "over all pairs" if distance == ALL else f"at {noun} {distance.replace('-', ' to ')}"
+            gains.append(f"{format_signed(100 * gain, 1)} {place}")
+    return f"{context.get_title(name)} minus {context.get_title(other)}, in percentage points: {', '.join(gains)}."
 
 
 def _split_sentences(sample: Mapping[str, Any]) -> list[list[tuple[str, str]]]:

@@ -41,12 +41,12 @@ def convergence(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     if rows.paper_gives_first.any() or rows.paper_gives_last.any():
         notes.append("Paper: the run whose event files the author published; one run, so without an SD.")
     elif rows.recorded.any():
-        notes.append("The paper's runs stop earlier, so that there is no gap to them.")
+        notes.append("The paper's runs stop earlier, so that there is no gap to show.")
     notes += write_interval_notes(context, rows.experiment, rows, has_gaps=rows.last_gap.notna().any(), has_shares=True)
     if rows.diverged.any():
         notes.append(
-            "A diverged replica has no last ten; it counts among those that reached 100 % "
-            "if it did so before it diverged."
+            "A diverged replica has no last ten batches. "
+            "It counts among those that reached 100 % if it did so before it diverged."
         )
     patterns = ("accuracy *", f"{_FIRST_STEP} *", f"{_LAST_ACCURACY} *")
     return verdicts.add_claims_column(context, Table(_COLUMNS, rows, notes), lambda row: patterns)

@@ -163,7 +163,7 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         )
     rows.sort(key=lambda row: row["agreement"] == AGREES)
     counts = Counter(row["agreement"] for row in rows).most_common()
-    notes = ["; ".join(f"{n} of {format_count(len(rows), 'number')}: {answer}" for answer, n in counts) + "."]
+    notes = [f"{'; '.join(f'{answer}: {n} of {len(rows)}' for answer, n in counts)}.".capitalize()]
     notes += [f"{row['text'].removesuffix('.')}: {row['note'].strip()}" for row in rows if row["note"]]
     columns = [
         make_text_column("Number", "text"),
@@ -241,8 +241,11 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         for result in results.values()
     )
     changed = [suffix for suffix, result in results.items() if result.changed_claims]
-    notes = [f"Alternatives with runs: {run_count} of {len(results)}; some claim changes under {len(changed)} of them."]
-    notes = notes if results else []
+    notes = []
+    if results:
+        notes.append(f"Alternatives run: {run_count} of {len(results)}.")
+    if run_count:
+        notes[-1] += f" The answer to a claim changes under {len(changed)} of them."
     if any(choice.declared_afterwards for _, _, choice in context.paper.list_choices()):
         notes.append("An alternative with an asterisk was declared when results of our choice were known.")
     if frame.difference_in_sds.notna().any():
@@ -266,15 +269,15 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
 
 
 def _write_finished_note(context: Context, frame: pd.DataFrame) -> list[str]:
-    """Write "Means are over the replicas that finished: LSTM: 2 of 10, 3 of 10 under weight-law=corrected"."""
+    """Write how many replicas of an experiment and its variant the means are over, if one diverged."""
     counts = []
     for row in frame[frame.experiment.notna()].itertuples():
         suffix = f"{row.assumption}={row.alternative}"
         statuses = [context.get_status(run) for run in (row.experiment, f"{row.experiment}@{suffix}")]
         if any(status.finished and status.diverged for status in statuses):
             chosen, other = (f"{status.finished} of {status.recorded}" for status in statuses)
-            counts.append(f"{row.experiment_title}: {chosen}, {other} under {suffix}")
-    return [f"Means are over the replicas that finished: {'; '.join(counts)}."] if counts else []
+            counts.append(f"{row.experiment_title}: {chosen} as chosen, {other} under {suffix}")
+    return [f"Means are over the replicas that finished. {'; '.join(counts)}."] if counts else []
 
 
 def _require_known_metrics(context: Context, option_name: str, metrics: list[tuple[str, str]]) -> None:
