@@ -22,8 +22,9 @@ def make_tagged_corpus(
 ) -> Corpus:
     """Return the corpus of sentences without an end mark (facts["boundaries"] is "none"; `offsets` know them).
 
-    The vocabulary is `<unk>` and the words that training has at least `minimum_count` times, by decreasing training
-    frequency, ties by first appearance; `<unk>` stands for all others and is counted with them. Extra, a split each:
+    The vocabulary is `<unk>` and the words that training has at least `minimum_count` times. They are sorted by
+    decreasing training frequency, ties by first appearance. `<unk>` stands for all other words and is counted with
+    them. Extra, a split each:
 
     * tags.<split> (n,) int32: the number of each word's tag in facts["tags"];
     * kinds.<split> (n,) int32: the number of its kind in `KINDS`, by the words as they are spelt, before `<unk>`;
@@ -35,35 +36,18 @@ def make_tagged_corpus(
     for split, sentences in splits.items():
         if not sentences or not all(sentences):
             raise UserError(f"{name}: the split {split} has no sentence, or one without words; choose other sizes")
-    tags_by_word = defaultdict(set)
-    counted: Counter[str] = Counter()
-    for word, tag in chain(*splits["train"]):
-        tags_by_word[word].add(tag)
-        counted[word] += 1
-    rare = sum(n for n in counted.values() if n < minimum_count)
-    counts = rank_by_count({UNKNOWN: rare} | {word: n for word, n in counted.items() if n >= minimum_count})
-    unknown = list(counts).index(UNKNOWN)
-    names = sorted({tag for sentences in splits.values() for _, tag in chain(*sentences)})
-    if label not in names:
+    tags = sorted({tag for sentences in splits.values() for _, tag in chain(*sentences)})
+    if label not in tags:
         raise UserError(f"{name}: no word is tagged {label}, which the label of sentences asks for")
-    tags = {tag: i for i, tag in enumerate(names)}
-    kinds = {
-        word: KINDS.index("single" if len(tags_seen) == 1 else "ambiguous") for word, tags_seen in tags_by_word.items()
-    }
+    counts = _count_words(splits["train"], minimum_count)
+    unknown = list(counts).index(UNKNOWN)
     encoded = {
         split: Split.from_sentences([[word for word, _ in sentence] for sentence in sentences], counts)
         for split, sentences in splits.items()
     }
-    extra: dict[str, np.ndarray] = {}
-    for split, sentences in splits.items():
-        rows = {
-            "tags": [tags[tag] for _, tag in chain(*sentences)],
-            "kinds": [kinds.get(word, KINDS.index("unseen")) for word, _ in chain(*sentences)],
-            "labels": [any(tag == label for _, tag in sentence) for sentence in sentences],
-        }
-        extra |= {f"{row}.{split}": np.array(values, np.int32) for row, values in rows.items()}
+    extra = _number_tags(splits, tags, label)
     counted_facts = {
-        "tags": names,
+        "tags": tags,
         "label": f"has a word tagged {label}",
         "labelled": {split: int(extra[f"labels.{split}"].sum()) for split in splits},
         "unknown": {split: int((data.tokens == unknown).sum()) for split, data in encoded.items()},
@@ -73,6 +57,33 @@ def make_tagged_corpus(
         },
     }
     return Corpus.from_counts(name, encoded, counts, "none", counted_facts | dict(facts), extra)
+
+
+def _count_words(training_sentences: Sequence[Tagged], minimum_count: int) -> dict[str, int]:
+    """Count the words of the training text, the most frequent first; `<unk>` takes those below `minimum_count`."""
+    counts = Counter(word for word, _ in chain(*training_sentences))
+    rare_count = sum(n for n in counts.values() if n < minimum_count)
+    return rank_by_count({UNKNOWN: rare_count} | {word: n for word, n in counts.items() if n >= minimum_count})
+
+
+def _number_tags(splits: Mapping[str, Sequence[Tagged]], tags: Sequence[str], label: str) -> dict[str, np.ndarray]:
+    """Return the arrays of `make_tagged_corpus`: every split's tags, kinds of words, and labels of sentences."""
+    tags_by_word = defaultdict(set)
+    for word, tag in chain(*splits["train"]):
+        tags_by_word[word].add(tag)
+    kinds = {
+        word: KINDS.index("single" if len(tags_seen) == 1 else "ambiguous") for word, tags_seen in tags_by_word.items()
+    }
+    numbers = {tag: i for i, tag in enumerate(tags)}
+    arrays: dict[str, np.ndarray] = {}
+    for split, sentences in splits.items():
+        rows = {
+            "tags": [numbers[tag] for _, tag in chain(*sentences)],
+            "kinds": [kinds.get(word, KINDS.index("unseen")) for word, _ in chain(*sentences)],
+            "labels": [any(tag == label for _, tag in sentence) for sentence in sentences],
+        }
+        arrays |= {f"{row}.{split}": np.array(values, np.int32) for row, values in rows.items()}
+    return arrays
 
 
 def find_most_frequent_tags(corpus: Corpus) -> np.ndarray:

@@ -1,12 +1,12 @@
 """French of the Universal Dependencies as document 004, section 5, uses it.
 
-One stream of lower-cased tokens, and for every type of token the POS tags and features that its tokens bear anywhere in
-the corpus.
+The text is one stream of lower-cased tokens. Every type of token has the POS tags and features that its tokens bear
+anywhere in the corpus.
 
 The paper counts 463,069 tokens in release 1.3, which has 401,960 words. 463,069 is the number of lines of its three
-files. They are words, ranges ("du", which stands before its words "de" and "le"), and three other lines a sentence: two
-comments before it and a blank one after it. Ranges and these lines bring the POS tags `_` and NIL of the paper's Table
-3.
+files. They are words, ranges ("du", which stands before its words "de" and "le"), and three other lines a sentence.
+These are two comments before it and a blank line after it. Ranges and these lines bring the POS tags `_` and NIL of the
+paper's Table 3.
 """
 
 import hashlib
@@ -15,13 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from reprise.data.corpus import Corpus, Split, compute_offsets, pack_sparse_rows, rank_by_count
 from reprise.data.raw import describe_fetching
 from reprise.data.treebank.agreement import find_pairs
-from reprise.data.treebank.conllu_rows import Features, Row, Sentence, read_treebank
+from reprise.data.treebank.conllu_rows import Features, Row, Sentence, Treebank, read_treebank
 from reprise.errors import UserError
 from reprise.options import Values
 
@@ -36,81 +37,91 @@ _NIL_ROW = Row(NIL, None, "NIL", (), None, None, is_range=False)
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of `raw/*-ud-{train,dev,test}.conllu`, each plain or `.gz`; splits train, valid, test1, test2.
 
-    Options: `accounting`, what counts as a token: rows (words, ranges and three `@nil` a sentence), surface (words and
-    ranges) or words; `validation`: which `validation_sentences` of the training part are held out, the last ones or a
-    fixed random draw.
+    Options: `accounting` says what counts as a token: rows (words, ranges and three `@nil` a sentence), surface (words
+    and ranges) or words. `validation` says which `validation_sentences` of the training part are held out: the last
+    ones or a fixed random draw.
 
     No token marks the end of a sentence (facts["boundaries"] is "none"): the text is one stream, whose sentences only
-    `offsets` know. The vocabulary is all types of the entire corpus, by their frequency in it, ties by first appearance
-    in train, test, dev: the paper's features are of "the M most frequent word types appearing in the entire corpus"
-    (section 5.2). `counts` are those of the split train. Extra, for V types:
+    `offsets` know. The vocabulary is all types of the entire corpus, by their frequency in it. Ties go by first
+    appearance in train, test, dev. The paper's features need this order: they are of "the M most frequent word types
+    appearing in the entire corpus" (section 5.2). `counts` are those of the split train. Extra, for V types:
 
     * corpus_counts (V,) int64, tokens of the entire corpus;
-    * tag_indptr (V+1,) int64 and tag_indices int32: type t bears the tags tag_indices[tag_indptr[t]:tag_indptr[t+1]],
-      numbers of facts["tags"], in the entire corpus; train_tag_indptr, train_tag_indices: in the split train alone;
+    * tag_indptr (V+1,) int64 and tag_indices int32: the tags of type t in the entire corpus are
+      tag_indices[tag_indptr[t]:tag_indptr[t+1]], numbers of facts["tags"];
+    * train_tag_indptr, train_tag_indices: the same in the split train alone;
     * agreement_*: the minimal pairs that `reprise.data.treebank.agreement` describes.
 
     Raises:
         UserError: Options make no sense, or a file is missing, ambiguous or no CoNLL-U.
     """
     parts = {split: read_treebank(find_treebank_file(raw, part), NIL) for split, part in PARTS.items()}
-    every = [sentence for part in parts.values() for sentence in part.sentences]
-    text = [select_rows(sentence, options["accounting"]) for sentence in every]
+    sentences = [sentence for part in parts.values() for sentence in part.sentences]
+    text = [select_rows(sentence, options["accounting"]) for sentence in sentences]
     counts = rank_types(text)
     ids = {form: i for i, form in enumerate(counts)}
     chosen = _split_sentences({split: len(part.sentences) for split, part in parts.items()}, options)
     texts = {split: [text[i] for i in numbers] for split, numbers in chosen.items()}
-    splits = {
-        split: Split(
-            np.array([ids[row.form.lower()] for row in chain(*rows)], np.int32), compute_offsets(map(len, rows))
-        )
-        for split, rows in texts.items()
+    splits = {split: _encode(rows, ids) for split, rows in texts.items()}
+    training_counts = np.bincount(splits["train"].tokens, minlength=len(ids))
+    tag_facts, tag_arrays = _collect_tags(text, texts["train"], ids)
+    tests = {split: (parts[split].sentences, find_word_places(texts[split])) for split in ("test1", "test2")}
+    pairs, pair_facts = find_pairs(tests, sentences, ids)
+    facts = {  # the numbers of the paper's Tables 1 to 3, and the treebank's own, which no option changes
+        "words": {split: sum(map(_is_word, chain(*rows))) for split, rows in texts.items()},
+        "unseen_tokens": {split: int((training_counts[data.tokens] == 0).sum()) for split, data in splits.items()},
+        "corpus": _describe_corpus(len(sentences), counts, unseen_types=int((training_counts == 0).sum())),
+        **tag_facts,
+        "treebank": _describe_treebank(parts),
+        "agreement": pair_facts,
     }
-    trained = np.bincount(splits["train"].tokens, minlength=len(ids))
+    extra = {"corpus_counts": np.array(list(counts.values()), np.int64), **tag_arrays, **pairs}
+    training_counts_by_type = dict(zip(ids, training_counts.tolist(), strict=True))
+    return Corpus.from_counts("ud_french", splits, training_counts_by_type, "none", facts, extra)
+
+
+def _encode(text: Sequence[Sequence[Row]], ids: Mapping[str, int]) -> Split:
+    """Return sentences as the numbers of their types."""
+    tokens = [ids[row.form.lower()] for row in chain(*text)]
+    return Split(np.array(tokens, np.int32), compute_offsets(map(len, text)))
+
+
+def _collect_tags(
+    text: Sequence[Sequence[Row]], training_text: Sequence[Sequence[Row]], ids: Mapping[str, int]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Collect the tags of a text: facts about them, and the tags of every type in the text and in training."""
     tag_tokens = Counter(tag for row in chain(*text) for tag in list_tags(row.upos, row.features))
     tags = sorted(tag_tokens, key=lambda tag: (not tag.startswith("POS:"), tag))
-    indptr, indices = _tags_of_types(chain(*text), ids, tags)
-    train_indptr, train_indices = _tags_of_types(chain(*texts["train"]), ids, tags)
-    tests = {split: (parts[split].sentences, find_word_places(texts[split])) for split in ("test1", "test2")}
-    pairs, about_pairs = find_pairs(tests, every, ids)
-    rows = [row for sentence in every for row in sentence.rows]
-    return Corpus.from_counts(
-        "ud_french",
-        splits,
-        dict(zip(ids, trained.tolist(), strict=True)),
-        "none",
-        facts={  # the numbers of the paper's Tables 1 to 3, and the treebank's own, which no option changes
-            "words": {split: sum(map(_is_word, chain(*rows_of))) for split, rows_of in texts.items()},
-            "unseen_tokens": {split: int((trained[data.tokens] == 0).sum()) for split, data in splits.items()},
-            "corpus": {
-                "sentences": len(every),
-                "tokens": counts.total(),
-                "nil": counts[NIL],
-                "types": len(ids),
-                "average_sentence_length": round(counts.total() / len(every), 9),
-                "token_type_ratio": round(counts.total() / len(ids), 9),
-                "types_outside_training": int((trained == 0).sum()),
-            },
-            "tags": tags,
-            "tag_tokens": tag_tokens,
-            "tag_types": dict(zip(tags, np.bincount(indices, minlength=len(tags)).tolist(), strict=True)),
-            "treebank": {
-                "sentences": {PARTS[split]: len(part.sentences) for split, part in parts.items()},
-                "lines": {PARTS[split]: part.lines for split, part in parts.items()},
-                "words": sum(not row.is_range for row in rows),
-                "ranges": sum(row.is_range for row in rows),
-            },
-            "agreement": about_pairs,
-        },
-        extra={
-            "corpus_counts": np.array(list(counts.values()), np.int64),
-            "tag_indptr": indptr,
-            "tag_indices": indices,
-            "train_tag_indptr": train_indptr,
-            "train_tag_indices": train_indices,
-            **pairs,
-        },
-    )
+    indptr, indices = _index_tags(chain(*text), ids, tags)
+    train_indptr, train_indices = _index_tags(chain(*training_text), ids, tags)
+    tag_types = dict(zip(tags, np.bincount(indices, minlength=len(tags)).tolist(), strict=True))
+    arrays = {"tag_indptr": indptr, "tag_indices": indices}
+    arrays |= {"train_tag_indptr": train_indptr, "train_tag_indices": train_indices}
+    return {"tags": tags, "tag_tokens": tag_tokens, "tag_types": tag_types}, arrays
+
+
+def _describe_corpus(sentence_count: int, counts: Counter[str], unseen_types: int) -> dict[str, float]:
+    """Return the numbers of the paper's Table 2, from the counts of all types, and of types outside training."""
+    return {
+        "sentences": sentence_count,
+        "tokens": counts.total(),
+        "nil": counts[NIL],
+        "types": len(counts),
+        "average_sentence_length": round(counts.total() / sentence_count, 9),
+        "token_type_ratio": round(counts.total() / len(counts), 9),
+        "types_outside_training": unseen_types,
+    }
+
+
+def _describe_treebank(parts: Mapping[str, Treebank]) -> dict[str, Any]:
+    """Return the numbers of sentences and lines of every part of the treebank, and of its words and ranges."""
+    rows = [row for part in parts.values() for sentence in part.sentences for row in sentence.rows]
+    return {
+        "sentences": {PARTS[split]: len(part.sentences) for split, part in parts.items()},
+        "lines": {PARTS[split]: part.lines for split, part in parts.items()},
+        "words": sum(not row.is_range for row in rows),
+        "ranges": sum(row.is_range for row in rows),
+    }
 
 
 def select_rows(sentence: Sentence, accounting: str) -> list[Row]:
@@ -141,7 +152,7 @@ def _is_word(row: Row) -> bool:
     return not row.is_range and row is not _NIL_ROW
 
 
-def _tags_of_types(rows: Iterable[Row], ids: Mapping[str, int], tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _index_tags(rows: Iterable[Row], ids: Mapping[str, int], tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return which tags the rows of each type bear (section 5.2), as `pack_sparse_rows` of types by tags."""
     numbers = {tag: i for i, tag in enumerate(tags)}
     borne = np.zeros((len(ids), len(tags)), bool)
