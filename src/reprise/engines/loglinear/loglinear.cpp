@@ -1,11 +1,11 @@
-// What a log-linear RNN needs beside plain matrix products, each in one pass: LSTM layers, the softmax, RMSprop.
+// What a log-linear RNN needs beside plain matrix products, each in one pass: LSTM layers, the softmax, RMSProp.
 //
 // Symbols as in models/loglinear.py. Everything is summed in a fixed order.
 #include <cmath>
 #include "loglinear_classes.h"
 #include "loglinear_layer.h"
 
-// RMSprop as in Keras, of some numbers: a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a + inside) + epsilon).
+// RMSProp as in Keras, of some numbers: a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a + inside) + epsilon).
 struct Rates {
   float rate, rho, epsilon, inside;
 

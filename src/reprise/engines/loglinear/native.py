@@ -248,7 +248,7 @@ class ClassOutput(SoftmaxOutput):
 
 
 class LazyRMSProp:
-    """RMSprop as in Keras 1, with gradients that exist for some rows of a table alone.
+    """RMSProp as in Keras 1, with gradients that exist for some rows of a table alone.
 
         a = rho a + (1 - rho) g^2        p = p - rate * g / (sqrt(a + inside) + epsilon)
 

@@ -14,7 +14,7 @@ from reprise.models.loglinear import LogLinearRNN, State
 
 @dataclass(frozen=True)
 class StepSettings:
-    """How an engine makes a step of RMSprop.
+    """How an engine makes a step of RMSProp.
 
     Attributes:
         learning_rate: The size of a step.
@@ -33,7 +33,7 @@ class StepSettings:
 
 
 class LanguageModelWindows:
-    """Training by RMSprop.
+    """Training by RMSProp.
 
     Words x are (T, B) int64. Targets y are (B,), the words after the windows, or (T, B), the word after every word.
     Without a state (None) a window starts from zeros; with one, h and c of every layer (B, H), it starts there and
@@ -111,7 +111,7 @@ class ReferenceEngine(LanguageModelWindows, ReadableEngine):
         self.state_dict, self.load_state_dict = self.optimiser.state_dict, self.optimiser.load_state_dict
 
     def descend(self, loss: Tensor, rate: float, rho: float, epsilon: float, inside: float) -> None:
-        """Make one step of RMSprop."""
+        """Make one step of RMSProp."""
         optimiser = self.optimiser
         optimiser.learning_rate, optimiser.decay, optimiser.epsilon, optimiser.inside = rate, rho, epsilon, inside
         self.model.zero_grad()

@@ -1,4 +1,4 @@
-"""The training of document 004, sections 5.3 and 5.4, as Keras does it: RMSprop on windows of words, stopped early."""
+"""The training of document 004, sections 5.3 and 5.4, as Keras does it: RMSProp on windows of words, stopped early."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -192,7 +192,7 @@ class Windows(Epochs):
 
 
 def make_step_settings(options: Mapping[str, Any]) -> StepSettings:
-    """Make RMSprop's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
+    """Make RMSProp's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
     is_beside = options["optimiser"] == "rmsprop"
     return StepSettings(
         learning_rate=options["learning_rate"],
