@@ -24,6 +24,14 @@ from reprise.units import is_ratio_scale
 INTERVAL = "95 % interval"
 """The meaning of ± in every table that does not say otherwise."""
 
+_FOLD_SD = (
+    "SD: that of one fold, or of its family if that has more degrees of freedom (Nadeau and Bengio). "
+    "Family: all trainings of one model on one text."
+)
+_REPLICA_SD = (
+    "SD: that of one replica, moderated by its family's (Smyth). "
+    "Family: all trainings of one model on one text or task with the same settings."
+)
 _COMPUTED: Quantity = ("number", "")
 """The metric name of a number that a table computes itself."""
 
@@ -118,10 +126,10 @@ def write_interval_notes(
     replica_note = (
         _FOLD_SD if any(name in context.runs and context.runs[name].by_fold for name in names) else _REPLICA_SD
     )
-    lines = [f"±: half of the {INTERVAL} of the mean, by Student's t distribution. SD: {replica_note}."]
+    lines = [f"±: half of the {INTERVAL} of the mean, by Student's t distribution. {replica_note}"]
     if has_logs:
-        lines.append("Perplexities: geometric mean, and in brackets its interval; their SD is that of the logarithm.")
-    lines += ["In brackets: an interval that would pass 0 or 1, cut there."] if has_shares else []
+        lines.append("Perplexities: geometric mean, with its interval in brackets. Their SD is that of the logarithm.")
+    lines += ["Shares: an interval in brackets is cut at 0 or 1."] if has_shares else []
     lines += ["Gaps in SDs use the same SD."] if has_gaps else []
     return [" ".join(lines)]
 
@@ -129,16 +137,6 @@ def write_interval_notes(
 def name_column(key: str, suffix: str) -> str:
     """Name a column beside that of a mean: "nats_low" for "nats", but "valid_low" for "valid_mean"."""
     return key.removesuffix("mean") + suffix if key.endswith("mean") else f"{key}_{suffix}"
-
-
-_FOLD_SD = (
-    "of one fold, or of the family where that has more degrees of freedom (Nadeau and Bengio). "
-    "A family: all that was trained of a model on one text"
-)
-_REPLICA_SD = (
-    "of one replica, moderated by that of its family (Smyth). "
-    "A family: all that was trained of a model on one text or task with the same settings"
-)
 
 
 def _estimate_mean(name: str, quantity: Quantity, table: Table) -> MeanEstimate:
