@@ -1,7 +1,7 @@
-"""Checks: experiments without training, whose record holds a computed error.
+"""Compute errors without training: checks are experiments whose record holds a computed error.
 
-A check is a function without arguments that yields `Finding`s; it passes where every error stays within
-the tolerance that the configuration states.
+A check is a function without arguments that yields `Finding`s. It passes if every error stays within the tolerance
+that the configuration states.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """One computed error: `n` comparisons, of which the worst was off by `error` (a ratio unless `unit` says else)."""
+    """Hold one computed error: the largest of `n` comparisons, as a ratio unless `unit` names another unit."""
 
     name: str
     error: float
@@ -26,21 +26,21 @@ class Finding:
 
     @classmethod
     def from_errors(cls, name: str, errors: Iterable[float], unit: str = "relative") -> Finding:
-        """Return the finding of comparisons that are off by these errors.
+        """Make the finding of several comparisons from their errors.
 
-        It is NaN if one of them is, which `max` alone may pass over.
+        Its error is the largest. It is NaN if one error is, which `max` alone may pass over.
         """
         values = [float(error) for error in errors]
         return cls(name, math.nan if any(map(math.isnan, values)) else max(values), len(values), unit)
 
 
 def compute_excess(value: float, bound: float) -> float:
-    """Return by how much a number lies above its bound, 0 if it does not; NaN of NaN, where `max` gives 0."""
+    """Return by how much a number exceeds its bound: 0 below it, and NaN for NaN, where `max` gives 0."""
     return 0.0 if value <= bound else value - bound
 
 
 def compute_relative_error(actual: Tensor, expected: Tensor) -> float:
-    """Return the distance of two tensors as a share of the second."""
+    """Compute the norm of the difference of two tensors as a share of the norm of the second."""
     return float(((actual - expected).norm() / expected.norm()).detach())
 
 

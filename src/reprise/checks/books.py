@@ -1,4 +1,4 @@
-"""Document 002, part 2: what dividing the logits by a temperature below one does to the diversity of samples."""
+"""Check question 2.1 of document 002: what logits divided by a temperature below one do to the diversity of samples."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,9 @@ _CASES, _SYMBOLS = 1000, 72
 
 
 def temperature_raises_entropy() -> Iterator[Finding]:
-    """Question 2.1 as it says: logits scaled "to encourage more diversity" (by 1 / 0.8 in the author's code).
+    """Check question 2.1 as printed: logits scaled "to encourage more diversity" (by 1 / 0.8 in the author's code).
 
-    The error is the largest fall of the entropy, H(l) - H(l / 0.8), over random logits; 0 if it never falls.
+    The error is the largest fall of the entropy over random logits, H(l) - H(l / 0.8), in nats. It is 0 without a fall.
     """
     logits = _draw_logits()
     fall = (compute_entropy(logits) - compute_entropy(logits / TEMPERATURE)).clamp_(min=0)
@@ -22,9 +22,10 @@ def temperature_raises_entropy() -> Iterator[Finding]:
 
 
 def temperature_lowers_entropy() -> Iterator[Finding]:
-    """Set right: dH(b l)/db = - b Var(l) under softmax(b l), never above 0, so that b = 1 / 0.8 lowers the entropy.
+    """Check the corrected statement: dH(b l)/db = - b Var(l) under softmax(b l), which is never above 0.
 
-    The slope against automatic differentiation, and the largest rise of the entropy, H(l / 0.8) - H(l).
+    So b = 1 / 0.8 lowers the entropy. The errors are that of the slope, by autograd, and the largest rise of the
+    entropy, H(l / 0.8) - H(l), in nats.
     """
     logits = _draw_logits()
     b = torch.full((_CASES,), 1 / TEMPERATURE, dtype=torch.float64, requires_grad=True)

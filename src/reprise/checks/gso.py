@@ -1,4 +1,4 @@
-"""Document 000: which models are cases of which, and its two products of Jacobians, against autograd in float64."""
+"""Check document 000: which models are cases of which, and its two products of Jacobians, by autograd in float64."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -21,84 +21,88 @@ _ACTIVATIONS = ("tanh", "identity")
 
 
 def mrnn_is_the_case_without_e() -> Iterator[Finding]:
-    """Section 3: the mRNN (6) is the general model (9) with E null, and A = Z, B = V, C = W, D = U, f = b."""
+    """Check section 3: the mRNN (6) is the general model (9) with E null.
 
-    def general(mrnn: MultiplicativeRNN, recurrent_term: bool) -> GSO:
+    The parameters are A = Z, B = V, C = W, D = U and f = b.
+    """
+
+    def make_general(mrnn: MultiplicativeRNN, recurrent_term: bool) -> GSO:
         model = GSO(_SYMBOLS, _HIDDEN, _RANK, True, recurrent_term, mrnn.activation).double()
         return _replace_parameters(model, A=mrnn.Z, B=mrnn.V, C=mrnn.W, D=mrnn.U, f=mrnn.b)  # E, if there, stays 0
 
     for name, recurrent_term in (("E left out", False), ("E = 0", True)):
-        case = partial(general, recurrent_term=recurrent_term)
+        case = partial(make_general, recurrent_term=recurrent_term)
         yield _compare_with_general(name, case, lambda phi: MultiplicativeRNN(_SYMBOLS, _HIDDEN, _RANK, phi), seed=1)
 
 
 def integration_is_the_constrained_case() -> Iterator[Finding]:
-    """Equations 10 to 12: the general MI-RNN (8) is (9) with A = diag(alpha), D = diag(beta_1) U, E = diag(beta_2) W.
+    """Check equations 10 to 12: the general MI-RNN (8) is a case of the general model (9).
 
-    Besides these the paper's identity needs B = U, C = W and f = b, which it does not print.
+    It has A = diag(alpha), D = diag(beta_1) U and E = diag(beta_2) W. The identity also needs B = U, C = W and f = b.
+    The paper does not print these.
     """
 
-    def general(mi: MultiplicativeIntegration) -> GSO:
+    def make_general(mi: MultiplicativeIntegration) -> GSO:
         model = GSO(_SYMBOLS, _HIDDEN, _HIDDEN, True, True, mi.activation).double()
         A, D, E = torch.diag(mi.alpha), torch.diag(mi.beta_1) @ mi.U, torch.diag(mi.beta_2) @ mi.W  # (10) to (12)
         return _replace_parameters(model, A=A, B=mi.U, C=mi.W, D=D, E=E, f=mi.b)
 
     build = partial(MultiplicativeIntegration, _SYMBOLS, _HIDDEN, form="general")
-    yield _compare_with_general("(8) as a case of (9)", general, lambda phi: build(activation=phi), seed=2)
+    yield _compare_with_general("(8) as a case of (9)", make_general, lambda phi: build(activation=phi), seed=2)
 
 
 def full_tensor_by_sufficient_rank() -> Iterator[Finding]:
     """Check that the full tensor (5) is (9) without first-order terms, of second-order size h V.
 
-    Component (j, k) of B x * C h is x_k h_j, and A holds the tensor: h^T A^(i) x = sum_jk A[i, j, k] h_j x_k.
+    Component (j, k) of B x * C h is x_k h_j. A holds the tensor: h^T A^(i) x = sum_jk A[i, j, k] h_j x_k.
     """
 
-    def general(full: FullTensor) -> GSO:
+    def make_general(full: FullTensor) -> GSO:
         pairs = _HIDDEN * _SYMBOLS
         model = GSO(_SYMBOLS, _HIDDEN, pairs, False, False, full.activation).double()
         B = torch.eye(_SYMBOLS).repeat(_HIDDEN, 1)  # (hV, V): row (j, k) takes x_k
         C = torch.eye(_HIDDEN).repeat_interleave(_SYMBOLS, 0)  # (hV, h): row (j, k) takes h_j
         return _replace_parameters(model, A=full.A.reshape(_HIDDEN, pairs), B=B, C=C, f=full.b)
 
-    yield _compare_with_general("(5) as a case of (9)", general, partial(FullTensor, _SYMBOLS, _HIDDEN), seed=3)
+    yield _compare_with_general("(5) as a case of (9)", make_general, partial(FullTensor, _SYMBOLS, _HIDDEN), seed=3)
 
 
 def _compare_with_general(
-    name: str, general: Callable[..., GSO], build: Callable[[str], Recurrence], seed: int
+    name: str, make_general: Callable[..., GSO], build: Callable[[str], Recurrence], seed: int
 ) -> Finding:
-    """Compare all states of random models, from h_0 = 0, with those of what `general` makes of each."""
+    """Compare all states of random models, from h_0 = 0, with those of the general model that equals each."""
     with torch.no_grad():
         models = _draw_models(build, seed)
         return Finding.from_errors(
-            name, (compute_relative_error(general(model).states(x), model.states(x)) for model, x in models)
+            name, (compute_relative_error(make_general(model).states(x), model.states(x)) for model, x in models)
         )
 
 
 def first_order_jacobian_printed() -> Iterator[Finding]:
-    """Equation 4 as printed: dh_t / dh_{t-n+1} is the product over i = t-n .. t of diag(phi'_i) W, n + 1 factors."""
+    """Check equation 4 as printed: dh_t / dh_{t-n+1} is a product of n + 1 factors diag(phi'_i) W, i = t-n .. t."""
     yield _check_first_order("i = t-n .. t", lambda t, n: range(t - n, t + 1))
 
 
 def first_order_jacobian_corrected() -> Iterator[Finding]:
-    """Equation 4 with the n - 1 factors that lie between the two states, the latest on the left: i = t .. t-n+2."""
+    """Check equation 4 with the n - 1 factors between the two states, the latest on the left: i = t .. t-n+2."""
     yield _check_first_order("i = t .. t-n+2", lambda t, n: range(t, t - n + 1, -1))
 
 
 def second_order_jacobian_printed() -> Iterator[Finding]:
-    """Equation 13 as printed: dh_t / dh_{t-n} = prod over i = t-n+1 .. t of diag(phi'_i)(E + A diag(B x_i) C)."""
+    """Check equation 13 as printed: dh_t / dh_{t-n} = prod over i = t-n+1 .. t of diag(phi'_i)(E + A diag(B x_i) C)."""
     return _check_second_order("i = t-n+1 .. t", lambda t, n: range(t - n + 1, t + 1))
 
 
 def second_order_jacobian_corrected() -> Iterator[Finding]:
-    """Equation 13 with the latest factor on the left: i = t .. t-n+1."""
+    """Check equation 13 with the latest factor on the left: i = t .. t-n+1."""
     return _check_second_order("i = t .. t-n+1", lambda t, n: range(t, t - n, -1))
 
 
 @torch.no_grad()
 def first_order_term_keeps_the_gradient() -> Iterator[Finding]:
-    """Section 4.1: E in (13) prevents gradients from vanishing. Networks as they start here, before training.
+    """Check section 4.1: E in (13) prevents gradients from vanishing. The networks have their initial weights.
 
-    The norm of dh_t / dh_{t-n} without E, as a share of the norm of the same network with E, n = 50.
+    The error is the norm of dh_t / dh_{t-n} without E, as a share of that of the same network with E; n = 50.
     """
     options = {"hidden_size": 64, "second_order_size": 64, "input_term": True, "recurrent_term": True,
                "matrix_law": "orthogonal", "f_law": "normal", "f_std": 0.1}  # fmt: skip
@@ -115,17 +119,22 @@ def first_order_term_keeps_the_gradient() -> Iterator[Finding]:
 def _compute_jacobian_norm(model: GSO, x: Tensor) -> float:
     """Return the spectral norm of (13) over the last 50 of the symbols x (T, 1)."""
     h = model.states(x)[:, 0]
-    slopes = 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
+    slopes = _compute_slopes(model, h)
     factors = [
         torch.diag(slopes[i]) @ _compute_factor(model, x[i, 0]) for i in range(len(x) - 1, len(x) - 1 - _LONG, -1)
     ]
     return float(torch.linalg.matrix_norm(reduce(torch.matmul, factors), 2))
 
 
-def sizes_of_the_budget() -> Iterator[Finding]:
-    """Every size of Table 1 and Figure 1: parameters of the module against the formula, and what it has over 500,000.
+def _compute_slopes(model: Recurrence, h: Tensor) -> Tensor:
+    """Compute phi' at every step from the states h."""
+    return 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
 
-    "a larger one": how many models with one more hidden unit would still be within the budget.
+
+def sizes_of_the_budget() -> Iterator[Finding]:
+    """Check every size of Table 1 and Figure 1: the module's parameters against the formula and the budget of 500,000.
+
+    "a larger one" counts the models that would still be within the budget with one more hidden unit.
     """
     models = list(_find_sizes())
     larger = sum(count <= gso_sizes.BUDGET for _, _, count in models)
@@ -192,9 +201,8 @@ def _compute_product_error(
 ) -> float:
     """Compare dh_T / dh_{T-back} by autograd with the product of diag(phi'_i) factor(x_i) over `indices`.
 
-    The product goes from left to right.
-
-    The first line of x (T, B); states and symbols are counted from 1, as in the paper.
+    The product goes from left to right, over the first line of x (T, B). States and symbols are counted from 1, as in
+    the paper.
     """
     symbols = x[:, 0]
     with torch.no_grad():
@@ -209,7 +217,7 @@ def _compute_product_error(
 
     jacobian = torch.autograd.functional.jacobian(run, h[last - back - 1])
     with torch.no_grad():
-        slopes = 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
+        slopes = _compute_slopes(model, h)
         factors = [torch.diag(slopes[i - 1]) @ factor(model, symbols[i - 1]) for i in indices]
         return compute_relative_error(reduce(torch.matmul, factors), jacobian)
 

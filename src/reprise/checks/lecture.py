@@ -1,4 +1,4 @@
-"""Document 003: its n-grams, its perplexity, and clipping.
+"""Check document 003: its n-grams, its perplexity, and clipping.
 
 A wrong formula has two checks, as printed and as corrected.
 """
@@ -22,9 +22,9 @@ _V, _END = 12, 0
 
 
 def bigram_mass_printed() -> Iterator[Finding]:
-    """Equation 2 as printed: p(w2 | w1) = count(w1, w2) / count(w1) should sum to one over w2 for every w1.
+    """Check equation 2 as printed: p(w2 | w1) = count(w1, w2) / count(w1) should sum to one over w2.
 
-    The last word of the text is counted below the line once more than above it.
+    The text's last word stands once more in the denominator than in the numerators.
     """
     text = _make_text()
     followed, words = Counter(text[:-1]), Counter(text)  # sum over w2 of count(w1, w2), and count(w1)
@@ -42,12 +42,12 @@ def bigram_mass_corrected() -> Iterator[Finding]:
 
 
 def window_printed() -> Iterator[Finding]:
-    """Equation 1's window of n previous words, called an n-gram model: against relative frequencies of n-grams."""
+    """Check equation 1's window of n previous words, called an n-gram model, against frequencies of n-grams."""
     return _check_windows("n-gram", longer=0)
 
 
 def window_corrected() -> Iterator[Finding]:
-    """Compare a window of n words with relative frequencies of (n + 1)-grams; equation 2 is the case n = 1."""
+    """Check a window of n words against relative frequencies of (n + 1)-grams. Equation 2 is the case n = 1."""
     return _check_windows("(n + 1)-gram", longer=1)
 
 
@@ -65,29 +65,29 @@ def _check_windows(name: str, longer: int) -> Iterator[Finding]:
 
 
 def perplexity_printed() -> Iterator[Finding]:
-    """Equations 7 to 9: 2^J with the natural logarithm, against the inverse geometric mean of the probabilities."""
+    """Check equations 7 to 9: 2^J with the natural logarithm against the inverse geometric mean of probabilities."""
     yield _check_perplexity("2^J, J in nats", lambda nats: 2.0**nats)
 
 
 def perplexity_corrected() -> Iterator[Finding]:
-    """e^J with J in nats, and 2^J with J in bits."""
+    """Check e^J with J in nats, and 2^J with J in bits."""
     yield _check_perplexity("e^J, J in nats", perplexity)
     yield _check_perplexity("2^J, J in bits", lambda nats: 2.0 ** bits(nats))
 
 
-def _check_perplexity(name: str, of: Callable[[float], float]) -> Finding:
+def _check_perplexity(name: str, compute_perplexity: Callable[[float], float]) -> Finding:
     errors, generator = [], np.random.default_rng(2)
     for _ in range(_CASES):
         p = generator.dirichlet(np.ones(50), size=100)
         y = generator.integers(50, size=100)
         J = float(-np.log(p[np.arange(100), y]).mean())  # (7), (8): y_t is one-hot
         expected = 1 / np.prod(p[np.arange(100), y] ** 0.01)
-        errors.append(abs(of(J) / expected - 1))
+        errors.append(abs(compute_perplexity(J) / expected - 1))
     return Finding.from_errors(name, errors)
 
 
 def norm_clipping() -> Iterator[Finding]:
-    """Algorithm 1: the norm is at most the threshold, the direction is kept, and a short gradient stays as it is."""
+    """Check Algorithm 1: it bounds the norm by the threshold, keeps the direction and leaves a short gradient alone."""
     generator, threshold, errors = torch.Generator().manual_seed(6), 1.0, []
     for case in range(_CASES):
         parameters = [nn.Parameter(torch.zeros(shape, dtype=torch.float64)) for shape in ((5, 7), (7,), (3, 2))]
@@ -101,8 +101,8 @@ def norm_clipping() -> Iterator[Finding]:
         turned = abs(1 - torch.nn.functional.cosine_similarity(g, clipped, dim=0).item())
         errors.append((above, turned, (g - clipped).abs().max().item() if g.norm() < threshold else 0.0))
     names = "norm above the threshold", "1 - cosine of the angle", "change below the threshold"
-    for name, of in zip(names, zip(*errors, strict=True), strict=True):
-        yield Finding.from_errors(name, of, "1")
+    for name, values in zip(names, zip(*errors, strict=True), strict=True):
+        yield Finding.from_errors(name, values, "1")
 
 
 def _make_text() -> list[int]:

@@ -1,4 +1,4 @@
-"""Document 003, section 2.3: the product of Jacobians, printed and corrected, its bound, the sigmoid's slope."""
+"""Check section 2.3 of document 003: the product of Jacobians and its bound, and the sigmoid's slope."""
 
 from collections.abc import Callable, Iterator
 from functools import reduce
@@ -14,7 +14,7 @@ _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 
 
 def notes_jacobian_printed() -> Iterator[Finding]:
-    """Equation 12: dh_t / dh_k of equation 5 as the product over j = k+1 .. t of W^T diag[f'(h_{j-1})].
+    """Check equation 12: dh_t / dh_k of equation 5 as the product over j = k+1 .. t of W^T diag[f'(h_{j-1})].
 
     The equation prints f'(j_{j-1}), with the index of the product for a vector; equation 15 has h_{j-1}.
     """
@@ -27,7 +27,7 @@ def notes_jacobian_printed() -> Iterator[Finding]:
 def notes_jacobian_corrected() -> Iterator[Finding]:
     """Check the product over j = t .. k+1 of diag[f'(a_j)] W, a_j = W h_{j-1} + W_x x_j, the latest on the left.
 
-    And the form that equation 12 belongs to, h_j = W f(h_{j-1}) + W_x x_j, whose factors are W diag[f'(h_{j-1})].
+    Check also the form that equation 12 belongs to, h_j = W f(h_{j-1}) + W_x x_j. Its factors are W diag[f'(h_{j-1})].
     """
 
     def list_factors(W: Tensor, a: list[Tensor], slopes: Callable, h: list[Tensor]) -> list[Tensor]:
@@ -45,8 +45,8 @@ def notes_jacobian_corrected() -> Iterator[Finding]:
 def _compute_product_error(name: str, factors: Callable[..., list[Tensor]], inside: bool = False) -> Finding:
     """Return the largest relative distance of the factors' product from the Jacobian by autograd.
 
-    `factors` takes W, the arguments a_j and the states h_j of all steps and a function for the slopes of f. With
-    `inside` f acts on the state before the matrix.
+    `factors` takes W, the arguments a_j and the states h_j of all steps, and a function for the slopes of f. If
+    `inside`, f acts on the state before the matrix.
     """
     f, errors = _ACTIVATIONS[name.rpartition(", ")[2]], []
     slopes = torch.func.vmap(torch.func.grad(f))
@@ -72,9 +72,10 @@ def _compute_jacobian(last: Callable[..., Tensor], h: Tensor, *given: Tensor) ->
 
 
 def jacobian_bound() -> Iterator[Finding]:
-    """Equations 15 and 16: || dh_t / dh_k || <= (beta_W beta_h)^(t-k), by how much a norm is above it, as a share.
+    """Check equations 15 and 16: || dh_t / dh_k || <= (beta_W beta_h)^(t-k).
 
-    beta_h is the largest slope of f; the notes let it be 1 for the sigmoid.
+    The error is by how much a norm exceeds the bound, as a share. beta_h is the largest slope of f; the notes let it be
+    1 for the sigmoid.
     """
     for name, f, beta_h in (
         ("sigmoid, beta_h = 1", torch.sigmoid, 1.0),
@@ -96,7 +97,7 @@ def jacobian_bound() -> Iterator[Finding]:
 
 
 def sigmoid_slope() -> Iterator[Finding]:
-    """Section 2.3: the slope of the sigmoid "can only be as large as 1"; its bound is 1/4, which it reaches at 0."""
+    """Check section 2.3: the slope of the sigmoid "can only be as large as 1". It is at most 1/4, at 0."""
     a = torch.linspace(-30, 30, 60_001, dtype=torch.float64)
     slope = torch.func.vmap(torch.func.grad(torch.sigmoid))(a)
     largest = slope.max().item()

@@ -1,4 +1,4 @@
-"""Document 003: what equations 20, 21 and 27 leave open, and the size of a recurrence matrix."""
+"""Check document 003: what equations 20, 21 and 27 leave open, and the size of a recurrence matrix."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -13,7 +13,7 @@ _V, _d, _H, _T = 9, 5, 6, 7
 
 
 def lower_layer_own() -> Iterator[Finding]:
-    """Equations 20 and 21 with h_t^(i-1) of the layer's own direction, against what the text and Figure 9 say."""
+    """Check equations 20 and 21 with h_t^(i-1) of the layer's own direction, against the text and Figure 9."""
     return _check_neighbours("own")
 
 
@@ -23,10 +23,10 @@ def lower_layer_both() -> Iterator[Finding]:
 
 
 def _check_neighbours(lower_layer: str) -> Iterator[Finding]:
-    """Check that a neuron above the first layer has an input from each direction: every word is behind its state.
+    """Check that a neuron above the first layer has an input from each direction, so its state depends on every word.
 
-    Counted are the words that a state can learn of through the other direction alone: for "->" those after it, for "<-"
-    those before it. The error is the share of them that it does not depend on.
+    Some words reach a state through the other direction alone: for "->" those after it, for "<-" those before it. The
+    error is the share of these that it does not depend on.
     """
     for layers in (2, 3):
         model = _make_model(layers=layers, lower_layer=lower_layer)
@@ -48,7 +48,7 @@ def _compute_dependence(model: DeepBidirectional, units: slice) -> Tensor:
 
 
 def matrix_by_layers() -> Iterator[Finding]:
-    """Section 2.2 as printed: "for a RNN with 1000 recurrent layers the matrix would be 1000 x 1000"."""
+    """Check section 2.2 as printed: "for a RNN with 1000 recurrent layers the matrix would be 1000 x 1000"."""
     for L in (1, 2, 3):
         yield _compare_rows(f"L = {L}, H = {_H}", L, _make_model(layers=L, lower_layer="both"))
 
@@ -65,9 +65,9 @@ def _compare_rows(name: str, expected: int, model: DeepBidirectional) -> Finding
 
 
 def decoder_inputs() -> Iterator[Finding]:
-    """Check that two readings of equation 27, phi(h_{t-1}, c, y_{t-1}), are one.
+    """Check that two readings of equation 27, phi(h_{t-1}, c, y_{t-1}), are the same.
 
-    A matrix each, their products added, or one matrix over all three inputs, one after the other.
+    Either each input has a matrix and the products are added, or one matrix takes the three inputs concatenated.
     """
     added, joined = (torch.cat(list(column)) for column in zip(*_draw_readings(), strict=True))
     yield Finding("three matrices against one", compute_relative_error(added, joined), added.numel())
@@ -82,7 +82,9 @@ def _draw_readings() -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def _make_model(**options: int | str) -> DeepBidirectional:
-    given = {"vocabulary": _V, "embedding_size": _d, "hidden_size": _H, "layers": 1}
-    model = DeepBidirectional(**(given | {"directions": "both", "lower_layer": "both", "activation": "tanh"} | options))
+    defaults = {"vocabulary": _V, "embedding_size": _d, "hidden_size": _H, "layers": 1}
+    model = DeepBidirectional(
+        **(defaults | {"directions": "both", "lower_layer": "both", "activation": "tanh"} | options)
+    )
     initialise(model, torch.Generator().manual_seed(12))
     return model.double()

@@ -1,4 +1,4 @@
-"""Document 003's networks: limits of the gates, and what grows with the length of a text and what does not."""
+"""Check document 003's networks: limits of the gates, and what grows with the length of a text and what does not."""
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +18,8 @@ _SATURATED = 1e4  # sigma(-1e4) is 0 and sigma(1e4) is 1 to the last bit of a fl
 def gate_limits() -> Iterator[Finding]:
     """Check section 3 of the GRU at the limits of its gates.
 
-    With r = 0 the new memory does not depend on the past; with z = 1 h_{t-1} is copied to h_t, with z = 0 the new
-    memory is h_t; r = 0 and z = 0 forget everything.
+    With r = 0 the new memory does not depend on the past. With z = 1, h_{t-1} is copied to h_t. With z = 0, h_t is the
+    new memory. With r = 0 and z = 0 everything is forgotten.
     """
     model = GRU(_V, _H, **_LAWS)
     model.initialise(_make_generator(8))
@@ -44,9 +44,9 @@ def gate_limits() -> Iterator[Finding]:
 
 
 def parameters_over_length() -> Iterator[Finding]:
-    """Section 2: the number of parameters does not depend on the length of the input.
+    """Check section 2: the number of parameters does not depend on the length of the input.
 
-    Counted are the parameters that the loss of a text of T words leads back to, against those of a text of two.
+    The loss of a text of T words is traced back to its parameters. Their number is compared with that of two words.
     """
     for name, model in _make_networks().items():
         counts = [sum(p.numel() for p in _find_reached_parameters(model(_draw_words(T)).sum())) for T in (2, 10, 100)]
@@ -54,12 +54,12 @@ def parameters_over_length() -> Iterator[Finding]:
 
 
 def memory_over_length() -> Iterator[Finding]:
-    """Section 2.2: the memory that a layer takes is proportional to the number of words that it is unrolled over."""
+    """Check section 2.2: the memory of a layer is proportional to the number of words that it is unrolled over."""
     return _measure_memory("a word", lambda T: [_draw_words(T)])
 
 
 def memory_over_corpus() -> Iterator[Finding]:
-    """Check the same as printed, with "the number of words in the corpus" and "a sentence as a minibatch" of 25 words.
+    """Check the same as printed: "the number of words in the corpus", "a sentence as a minibatch" of 25 words.
 
     A sentence has a copy of its words, without which the whole corpus would count as waiting.
     """
@@ -69,9 +69,9 @@ def memory_over_corpus() -> Iterator[Finding]:
 
 
 def _measure_memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> Iterator[Finding]:
-    """Count the bytes that wait for the backward pass, a word, over T = 50, 100, 200, 400 words in `texts`.
+    """Count the bytes a word that wait for the backward pass, for texts of 50, 100, 200 and 400 words.
 
-    The error is by how much the most exceeds the least.
+    The error is by how much the most exceeds the least, as a share.
     """
     for name, model in _make_networks().items():
         per_word = [_measure_waiting_bytes(model, texts(T)) / T for T in (50, 100, 200, 400)]
@@ -79,13 +79,13 @@ def _measure_memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> Iter
 
 
 def bidirectional_parameters() -> Iterator[Finding]:
-    """Section 2.5: two directions take twice the weights and biases of one; the output layer's bias stays one."""
+    """Check section 2.5: two directions take twice the weights and biases of one. The output has one bias."""
     for hidden in (10, 100):
         yield _compare_doubled(f"recurrent layer, H = {hidden}", hidden)
 
 
 def bidirectional_parameters_and_output() -> Iterator[Finding]:
-    """Check the same with U and c of equation 19, of so many classes: c is shared by both directions."""
+    """Check the same with U and c of equation 19 for some numbers of classes. Both directions share c."""
     for classes in (17, 10_000):
         yield _compare_doubled(f"with the output layer, {classes:,} classes", 100, classes)
 
@@ -125,9 +125,9 @@ def _find_reached_parameters(loss: Tensor) -> set[Tensor]:
 
 
 def _measure_waiting_bytes(model: Recurrent, texts: Iterable[Tensor]) -> int:
-    """Return the most bytes that ever wait for a backward pass, each text having its own before the next is read.
+    """Return the most bytes that ever wait for a backward pass, without the parameters.
 
-    The parameters are not counted.
+    Each text has its backward pass before the next one is read.
     """
     saved: list[weakref.ref[Tensor]] = []
     parameters, most = {p.untyped_storage().data_ptr() for p in model.parameters()}, 0

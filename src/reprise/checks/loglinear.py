@@ -1,4 +1,4 @@
-"""Document 004: the softmax as a special case, the gradient and its signs, the background, and parameter counts.
+"""Check document 004: the softmax as a special case, the gradient and its signs, the background, and parameter counts.
 
 The example of section 3 has a module of its own (`loglinear_numerals`).
 """
@@ -18,7 +18,7 @@ _CASES = 10
 
 
 def softmax_is_log_linear() -> Iterator[Finding]:
-    """Section 2.4: one-hot psi and phi with b = 1 give the RNN of (1)-(4), and (18) becomes (20) and (21)."""
+    """Check section 2.4: one-hot psi and phi with b = 1 give the RNN of (1)-(4). Then (18) is (20) and (21)."""
     errors = []
     for seed in range(_CASES):
         model, words, targets = _draw_model(seed, input="one-hot", output="softmax", background="none")
@@ -37,12 +37,12 @@ def softmax_is_log_linear() -> Iterator[Finding]:
             )
         )
     names = "p of (13) against the softmax of (3)", "gradient (18) against (20) and (21)"
-    for name, of in zip(names, zip(*errors, strict=True), strict=True):
-        yield Finding.from_errors(name, of)
+    for name, values in zip(names, zip(*errors, strict=True), strict=True):
+        yield Finding.from_errors(name, values)
 
 
 def expected_minus_observed() -> Iterator[Finding]:
-    """(16): the loss's gradient by a is the expected minus the observed features, against autograd; and its signs.
+    """Check (16): the loss's gradient by a is the expected minus the observed features. Check also its signs.
 
     Section 3: the gradient of log L is positive where the observed type has a feature and negative elsewhere. That
     holds for types with a feature of their own and for the others.
@@ -63,9 +63,10 @@ def expected_minus_observed() -> Iterator[Finding]:
 
 
 def background_alone() -> Iterator[Finding]:
-    """Sections 2.2 and 4: with a = 0 the model is its background, unconditional or the true process itself.
+    """Check sections 2.2 and 4: with a = 0 the model is its background, unconditional or the true process itself.
 
-    Under the true process b(K; x), here a Markov chain, the expected gradient by a is 0 at a = 0: nothing to adapt.
+    The true process b(K; x) is a Markov chain here. Under it the expected gradient by a is 0 at a = 0: there is nothing
+    to adapt.
     """
     model, words, _ = _draw_model(0)
     with torch.no_grad():
@@ -102,7 +103,7 @@ PAPER_TYPES, PAPER_TAGS = 42_894, 52
 
 
 def log_linear_parameters() -> Iterator[Finding]:
-    """Section 5: parameters counted on real models for the paper's types and tags, and the M + 1 + tags features."""
+    """Check section 5: count parameters and features of real models for the paper's types and tags."""
     lexicon = Lexicon.from_sizes(PAPER_TYPES, tags=PAPER_TAGS)
     off, features_off = [], []
     for top, expected in PARAMETERS.items():

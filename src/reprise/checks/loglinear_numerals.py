@@ -1,7 +1,7 @@
-"""Document 004, sections 3 and 4: words that were never seen, in a finite vocabulary and in an unbounded one.
+"""Check sections 3 and 4 of document 004: unseen words, in a finite vocabulary and in an unbounded one.
 
-A few sentences are learnt. "the cost was N euros" has the numerals 9, 13 and 21, "N people came" has 15, "we visited P"
-two cities. The numeral 37 and the city Grenoble are in none of them. What the model knows of these is their class
+A few sentences are learnt. "the cost was N euros" has the numerals 9, 13 and 21. "N people came" has 15, and "we
+visited P" has two cities. The numeral 37 and the city Grenoble are in none of them. The model knows the class of these
 alone: they have no feature of identity.
 """
 
@@ -28,11 +28,11 @@ SHRINK = 0.05
 
 
 def unseen_numerals() -> Iterator[Finding]:
-    """Probabilities of 37 and Grenoble after "the cost was" and "euros . we visited"; and the mass of all numerals."""
+    """Compare 37 with Grenoble after "the cost was" and ". we visited"; check the mass of all numerals."""
     uniform = _make_learnt_model(np.zeros(len(TYPES)))
     background, others = _make_finite_background()
     unbounded = _make_learnt_model(background)
-    # The type 37 stands for the class of all numerals without an identity: its own share of that is b(37) / B.
+    # The type 37 stands for all numerals without an identity. Its own share of their mass is b(37) / B.
     own = SHRINK ** len(NUMERAL) / others
     for name, model, share in (("uniform b", uniform, 1.0), ("b over all numerals", unbounded, own)):
         for words, unlikely, likely in (("the cost was", CITY, NUMERAL), (". we visited", NUMERAL, CITY)):
@@ -46,9 +46,9 @@ def unseen_numerals() -> Iterator[Finding]:
 
 
 def _make_finite_background() -> tuple[np.ndarray, float]:
-    """Return log b of the types, and the mass B of all numerals without an identity, of which 37 is one.
+    """Return log b of the types, and the mass B of all numerals without an identity. The numeral 37 is one of these.
 
-    sum_n 9 * 10**(n-1) * SHRINK**n = 9 SHRINK / (1 - 10 SHRINK), less the numerals that have an identity. All other
+    B is sum_n 9 * 10**(n-1) * SHRINK**n = 9 SHRINK / (1 - 10 SHRINK), less the numerals with an identity. All other
     words together have the mass 1. exp(a . phi) is the same throughout the class, so that its part of Z is B exp(a).
     """
     words = [word for word in TYPES if not word.isdigit()]

@@ -1,4 +1,4 @@
-"""Document 002, part 1: its parameter formula and the gradients of question 1.1, against exact counts and autograd."""
+"""Check part 1 of document 002: its parameter formula by counting, the gradients of question 1.1 by autograd."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,13 +15,13 @@ _CASES = 20
 
 
 def lstm_parameter_count() -> Iterator[Finding]:
-    """Question 1.5b: 4dn + 4n^2 + 4n + kn + k = 4n(d + n + 1) + k(n + 1), counted on real models."""
+    """Check question 1.5b on real models: 4dn + 4n^2 + 4n + kn + k = 4n(d + n + 1) + k(n + 1)."""
     errors = [abs(count_parameters(LSTM(d, n, k)) - (4 * n * (d + n + 1) + k * (n + 1))) for d, n, k in _SIZES]
     yield Finding.from_errors("4n(d+n+1) + k(n+1)", errors, "parameters")
 
 
 def output_weight_gradient() -> Iterator[Finding]:
-    """Question 1.1: dL/dW_oh = (y_hat - y) h(T)^T, against autograd, for single sequences in float64."""
+    """Check question 1.1: dL/dW_oh = (y_hat - y) h(T)^T, against autograd, for single sequences in float64."""
     errors = []
     for model, loss, states, y_error in _draw_rnns(seed=1):
         (gradient,) = torch.autograd.grad(loss, [model.W_oh])
@@ -30,7 +30,7 @@ def output_weight_gradient() -> Iterator[Finding]:
 
 
 def omega_recursion_printed() -> Iterator[Finding]:
-    """Question 1.1 as printed: Omega(t) = (1 - h(t-1)^2) [Theta(t) + Gamma(t)]."""
+    """Check question 1.1 as printed: Omega(t) = (1 - h(t-1)^2) [Theta(t) + Gamma(t)]."""
     yield _check_omega_recursion("slope 1 - h(t-1)^2", lambda before, after: 1 - before**2)
 
 
@@ -58,9 +58,10 @@ def _check_omega_recursion(name: str, slope: Callable[[Tensor, Tensor], Tensor])
 
 
 def _draw_rnns(seed: int) -> Iterator[tuple[Elman, Tensor, list[Tensor], Tensor]]:
-    """Draw models (d = 4, n = 6, k = 3), float64, each on a sequence of seven symbols and its class.
+    """Draw models (d = 4, n = 6, k = 3) in float64, each with a sequence of seven symbols and its class.
 
-    Yields the model, its loss, its states h(0), …, h(T), each (n,), and y_hat - y, (k,).
+    Yields:
+        The model, its loss, its states h(0), …, h(T), each (n,), and y_hat - y, (k,).
     """
     generator = torch.Generator().manual_seed(seed)
     for _ in range(_CASES):

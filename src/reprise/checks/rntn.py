@@ -1,4 +1,4 @@
-"""Document 001: parameters of Table 1 and the cost of a word, counted on the models and measured on the engine."""
+"""Check document 001: the parameters of Table 1 by counting, the cost of a word by counting and by the clock."""
 
 import time
 from collections.abc import Iterator
@@ -52,15 +52,15 @@ _EQUAL = [
 
 
 def count_row_parameters(row: str) -> int:
-    """Parameters of a row of Table 1 by its name here, counted on the module itself, without memory for it."""
+    """Count the parameters of a row of Table 1 on the module itself, without memory for it."""
     with torch.device("meta"):
         return checks.count_parameters(_TABLE_1[row][0]())
 
 
 def table_1_printed_parameters() -> Iterator[Finding]:
-    """Table 1's parameters column: distance of the real count from the printed one, in units of its last digit.
+    """Check Table 1's column of parameters: the distance from the printed number, in units of its last digit.
 
-    Up to 0.5 is rounding; more, up to 1, says that the number was cut.
+    A distance up to 0.5 is rounding. From 0.5 to 1 the number was cut.
     """
     for row, (_, printed) in _TABLE_1.items():
         digit = 10.0 ** (6 - len(printed.partition(".")[2]))
@@ -70,14 +70,14 @@ def table_1_printed_parameters() -> Iterator[Finding]:
 
 
 def table_1_equal_parameters() -> Iterator[Finding]:
-    """Claim R19: models that the paper calls equal in parameters, and their relative difference."""
+    """Check claim R19: the relative difference of models that the paper calls equal in parameters."""
     counts = {row: count_row_parameters(row) for pair in _EQUAL for row in pair}
     for a, b in _EQUAL:
         yield Finding(f"{a}: {counts[a]:,} against {b}: {counts[b]:,}", abs(counts[a] / counts[b] - 1), 1)
 
 
 def operations_independent_of_matrices() -> Iterator[Finding]:
-    """Claim R18: floating-point operations of matrix products for 20 words do not depend on K; H = 150 needs more."""
+    """Check claim R18: the operations of matrix products for 20 words do not depend on K. H = 150 needs more."""
     for K in (10, 100, PTB):
         yield Finding(
             f"H = 100, K = {K} against K = 1", abs(_count_operations(100, K) / _count_operations(100, 1) - 1), 1
@@ -97,9 +97,9 @@ def _count_operations(hidden: int, matrices: int) -> int:
 
 
 def seconds_independent_of_matrices() -> Iterator[Finding]:
-    """Claim R18 by the clock: CPU time of training a word on text of Zipf's law, the fastest of interleaved rounds.
+    """Check claim R18 by the clock: CPU time of training on text of Zipf's law, the fastest of interleaved rounds.
 
-    The error is what a model takes more than the one it is set against, as a share.
+    The error is by how much a model takes longer than the one it is compared with, as a share.
     """
     models = {(100, 1): None, (100, 100): None, (100, PTB): None, (150, 1): None}
     data = _draw_zipf_text(words=2000)
