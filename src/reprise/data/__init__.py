@@ -23,8 +23,8 @@ def prepare_corpus(dataset: NamedDataset, options: Values, raw_root: Path, path:
     Fills `provenance` with the dataset's name, the options, and the raw files' checksums, which are verified first.
 
     Raises:
-        UserError: for a missing or altered raw file, a part of the text without a token to predict, and facts that
-            differ from the dataset's `expected`; nothing is then written to `path`.
+        UserError: A raw file is missing or altered, a part of the text has no token to predict, or facts differ from
+            the dataset's `expected`. Nothing is then written to `path`.
     """
     preparation = find_preparation(dataset.prepare)
     raw = dataset.get_raw_folder(raw_root)

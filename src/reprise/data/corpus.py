@@ -139,9 +139,10 @@ class Corpus:
         return self.facts["boundaries"]
 
     def find_part_without_targets(self) -> str | None:
-        """Return which split, or which lines of a fold, has no token that a model predicts; None where each has one.
+        """Return which split, or which lines of a fold, has no token that a model predicts; None if each has one.
 
-        Every token of a text with `</s>` is predicted, and every tag; of others all but the first of a split or line.
+        In a text with `</s>` every token is predicted. Every tag is predicted too. In other texts the first token of
+        each split or line is not.
         """
         for split, data in self.splits.items():
             all_predicted = self.boundaries == SENTENCE_END or f"tags.{split}" in self.extra

@@ -23,7 +23,7 @@ from reprise.terminal import STDERR
 _ATTEMPTS = 4
 _LARGEST = 1 << 30  # bytes of a file whose size nobody stated, and of a file in an archive
 _TIMEOUT = (15, 60)  # seconds to connect, seconds without a byte
-# A server that drips holds a download for these seconds, and then as long as its bytes come at this rate on average.
+# A slow server is given these seconds. After them its bytes have to come at this rate on average.
 _GRACE, _SLOWEST = 30.0, 10_000.0
 
 

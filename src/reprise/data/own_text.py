@@ -29,8 +29,8 @@ def put_own_test(corpus: Corpus, path: Path) -> tuple[Corpus, str]:
         The corpus with the other test text, and a line that says how it was read.
 
     Raises:
-        UserError: The file is no text, is empty or holds a word that the model does not know; or the corpus holds more
-            of its test sentences than their words, as tags or translations.
+        UserError: The file is no text, is empty or holds a word that the model does not know. Or the corpus holds tags
+            or translations of its test sentences, which a text alone lacks.
     """
     text = _read(path)
     if "part" in corpus.extra:

@@ -57,11 +57,11 @@ def make_unreadable_error(path: Path, problem: str, line: int | None = None) -> 
 def read_text(path: Path) -> str:
     """Return the text of a raw file: the one door by which text comes into a corpus.
 
-    A file called .gz is unpacked. The text is UTF-8 in normal form C without `_INVISIBLE` characters, and every line
-    end (LF, CR LF, CR) is a line feed.
+    A file called .gz is unpacked. The text is UTF-8 in normal form C without `_INVISIBLE` characters. Every line end
+    (LF, CR LF, CR) becomes a line feed.
 
     Raises:
-        UserError: where the file is missing, damaged, in another encoding (with the offset of the byte), or empty.
+        UserError: The file is missing, damaged, in another encoding (with the offset of the byte), or empty.
     """
     try:
         data = read_whole(path)

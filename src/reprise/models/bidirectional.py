@@ -9,10 +9,10 @@ L layers of each:
 
 h_t^(0) is x_t, the vector of the word, and g the softmax over the classes. Where the notes slip:
 
-* The notes let (19) predict the next word. A network that has read the sentence from both ends has read the next word;
-  what it can predict is the class of the word at t.
-* (20) and (21) print h_t^(i-1) without a direction. By the text and Figure 9 it is both, [h->_t; h<-_t], as in (22);
-  read with an arrow, each direction's layers would be a network of their own up to the output (`lower_layer` "own").
+* The notes let (19) predict the next word. A network that has read the sentence from both ends has read the next word.
+  It can predict the class of the word at t.
+* (20) and (21) print h_t^(i-1) without a direction. By the text and Figure 9 it is both, [h->_t; h<-_t], as in (22).
+  With one direction, each would be a network of its own up to the output (`lower_layer` "own").
 """
 
 import torch

@@ -1,8 +1,8 @@
 """The stacked LSTM of document 002, question 2.1: one layer reads the states of the one below, the last predicts.
 
-The document gives layers and units and no equation. Those below are of the gates that its question 1.5 describes, in
-the form of the library that its author used, TensorFlow's LSTMCell: one function phi for the candidate and the output,
-which the author set to ReLU, and a constant that is added to the forget gate's input.
+The document gives layers and units and no equation. Those below have the gates that its question 1.5 describes. Their
+form is that of TensorFlow's LSTMCell, which its author used. One function phi serves the candidate and the output; the
+author set it to ReLU. A constant is added to the forget gate's input.
 """
 
 import math
@@ -18,7 +18,7 @@ State = tuple[tuple[Tensor, Tensor], ...]
 
 
 class DeepLSTM(nn.Module):
-    """LSTM layers, of which layer l reads z(t), the symbol x(t) for l = 1 and h(t) of layer l - 1 for the others.
+    """Stack LSTM layers. Layer l reads z(t): the symbol x(t) for l = 1, else h(t) of layer l - 1.
 
     i = sigma(W_i z + U_i h(t-1) + b_i)             o = sigma(W_o z + U_o h(t-1) + b_o)
     f = sigma(W_f z + U_f h(t-1) + b_f + beta)      g = phi(W_g z + U_g h(t-1) + b_g)
@@ -49,7 +49,7 @@ class DeepLSTM(nn.Module):
         self.layers = layers
 
     def get_layer(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return W (4n, d), U (4n, n) and b (4n,) of a layer, counted from 1; gates in the order i, f, o, g."""
+        """Return W (4n, d), U (4n, n) and b (4n,) of a layer, from 1 on. The order of the gates is i, f, o, g."""
         return tuple(getattr(self, f"{name}_{number}") for name in "WUb")
 
     def initial_state(self, batch: int) -> State:
@@ -83,9 +83,9 @@ class DeepLSTM(nn.Module):
 def initialise(model: DeepLSTM, generator: torch.Generator) -> None:
     """Draw W and U of each layer by `kernel_law` and W_out by `output_law`; every bias starts at zero.
 
-    glorot-uniform: U(-a, a) with a = sqrt(6 / (fan in + fan out)). TensorFlow 1.4 takes it where no law is given, and
-    keeps W and U of a layer in one matrix of d + n inputs and 4n outputs. The other law, fan-in-truncated-normal, is as
-    in part 1 variance_scaling_initializer() of the same library, which the author names for W_out.
+    glorot-uniform: U(-a, a) with a = sqrt(6 / (fan in + fan out)). It is TensorFlow 1.4's default. There W and U of a
+    layer are one matrix of d + n inputs and 4n outputs. The other law is fan-in-truncated-normal, as in part 1. It is
+    variance_scaling_initializer() of the same library, which the author names for W_out.
     """
     n = model.hidden
     for number in range(1, model.layers + 1):

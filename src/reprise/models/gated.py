@@ -4,7 +4,7 @@ Salle and Villavicencio, "Restricted Recurrent Neural Tensor Networks" (ACL 2018
 section 4.
 
 The input x_t is the embedding of a word, E[w_t]. In the r-GRU and the r-LSTM the candidate's matrix and bias are those
-of the word, by f (5) or f_mod (16); with K = 1 matrix these are the ordinary GRU and LSTM. Every gate has one bias, as
+of the word, by f (5) or f_mod (16). With K = 1 matrix these are the ordinary GRU and LSTM. Every gate has one bias, as
 the equations print it (cuDNN's networks have two). The next word is predicted as in equation 2.
 """
 
@@ -58,8 +58,8 @@ class GatedLanguageModel(nn.Module):
     def read(self, words: Tensor, masks: Masks | None) -> Iterator[tuple[Tensor, ...]]:
         """Yield what does not depend on h, step by step, of words (T, B).
 
-        That is W x_t + b of each gate and, last, of the candidate, (B, H) each; and the candidate's U^k, (B, H, H), or
-        (1, H, H) where all words have one.
+        That is W x_t + b of each gate and, last, of the candidate, (B, H) each. After these comes the candidate's U^k:
+        (B, H, H), or (1, H, H) if all words share one.
         """
         x, (U, b) = self.embed(words, masks), self.select_matrices(words)
         W = [getattr(self, f"W_h{gate}") for gate in (*self.gates, self.candidate)]
@@ -101,8 +101,8 @@ class GRU(GatedLanguageModel):
     def forward(self, words: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
         """Read words (T, B) from state (h,), h (B, H): logits of the next words (T, B, V), last state.
 
-        `masks`, (T, B, E) and (T, B, H), multiply the embeddings and the softmax input: dropout on all non-recurrent
-        connections, with its scale in the masks (section 4).
+        `masks`, (T, B, E) and (T, B, H), multiply the embeddings and the softmax input. They are the dropout on all
+        non-recurrent connections, with its scale (section 4).
         """
         (h,), states = state, []
         for x_r, x_z, x_h, U_hh in self.read(words, masks):  # x_r = W_hr x_t + b_hr
@@ -143,7 +143,7 @@ class LSTM(GatedLanguageModel):
 
 
 def multiply_rows(U: Tensor, h: Tensor) -> Tensor:
-    """Compute U_b h_b for matrices U (B, H, H) and rows h (B, H); with one matrix (1, H, H) it is that of all rows."""
+    """Compute U_b h_b for matrices U (B, H, H) and rows h (B, H); one matrix (1, H, H) serves all rows."""
     return h @ U[0].T if len(U) == 1 else torch.bmm(U, h.unsqueeze(2)).squeeze(2)
 
 

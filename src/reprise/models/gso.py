@@ -5,8 +5,8 @@ Maupomé and Meurs, "Language Modeling with a General Second-Order RNN" (LREC 20
     h_t = phi(A(B x_t * C h_{t-1}) + D x_t + E h_{t-1} + f)       (9)
     h_0 = 0                                                       (1)
 
-x_t is a symbol, read one-hot: B x_t is a column of B. * is the product component by component. The next symbol is
-predicted from the state that has read x_t, Softmax(V h_t + c): the first prediction is that of the second symbol.
+x_t is a symbol, read one-hot: B x_t is a column of B. * is the product component by component. Softmax(V h_t + c)
+predicts the next symbol from the state that has read x_t. So the first prediction is that of the second symbol.
 """
 
 from itertools import repeat
@@ -92,7 +92,7 @@ class GSO(SymbolModel):
     A (h, m), B (m, V), C (m, h), D (h, V), E (h, h), f (h); `second_order` is m, the paper's |m_t|. Without
     `input_term` there is no D, without `recurrent_term` no E; without E it is the mRNN (6).
 
-    With h_0 = 0 the first symbol acts through D alone. Without D and with f = 0 every state is 0, and the loss has a
+    With h_0 = 0 the first symbol acts through D alone. Without D and with f = 0 every state is 0. The loss then has a
     gradient with respect to f and c only: nothing is learnt before an update has moved f.
     """
 

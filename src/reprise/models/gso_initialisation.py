@@ -1,8 +1,8 @@
 """How the models of document 000 start: the paper does not say, each choice is an assumption of its YAML file.
 
-Matrices between states (A, C, E, W) are orthogonal, as in Krause et al. (2016), or Glorot-uniform; B, D, U and the
-output V are Glorot-uniform, c is 0. f (b in the models it is compared with) is 0 or normal: without D a zero f makes
-every state 0, and A, B and C wait for the first update of f.
+Matrices between states (A, C, E, W) are orthogonal, as in Krause et al. (2016), or Glorot-uniform. B, D, U and the
+output V are Glorot-uniform, c is 0. f (b in the models it is compared with) is 0 or normal. Without D a zero f makes
+every state 0. Then A, B and C wait for the first update of f.
 """
 
 from collections.abc import Mapping

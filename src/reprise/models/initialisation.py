@@ -47,8 +47,8 @@ def initialise_by_columns(
 ) -> None:
     """Draw the parameters of document 003's models, in the order of their registration.
 
-    Word vectors, called `vectors`, are from N(0, 0.1^2); matrices of n columns from N(0, 1 / n), or if `uniform` from
-    U(-r, r), r = 1 / sqrt(n); biases and `zero` are zero. Document 003 gives no law; these are ours.
+    Word vectors, called `vectors`, are from N(0, 0.1^2). Matrices of n columns are from N(0, 1 / n), or if `uniform`
+    from U(-r, r) with r = 1 / sqrt(n). Biases and `zero` are zero. Document 003 gives no law; these are ours.
     """
     for name, parameter in model.named_parameters():
         r = parameter.shape[-1] ** -0.5

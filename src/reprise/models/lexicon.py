@@ -110,10 +110,10 @@ class Lexicon:
     def features(self, source: str, top_types: int, word_identity: bool) -> Features:
         """Return the features of all types, known from `source`: the entire "corpus" (as in the paper) or "train".
 
-        M = `top_types` most frequent types of the source have a feature of their own, the others share @notTop; without
-        `word_identity` there is no TOPFORM feature at all, and types are told apart by their tags alone. From "train",
-        a type that the training text does not hold has no tag: all that is known of it is @notTop, or, where M exceeds
-        the types of that text, a TOPFORM of its own.
+        The M = `top_types` most frequent types of the source have a feature of their own; the others share @notTop.
+        Without `word_identity` there is no TOPFORM feature at all: tags alone tell types apart. From "train", a type
+        that the training text lacks has no tag. It has @notTop alone, or, if M exceeds the types of that text, a
+        TOPFORM of its own.
 
         Raises:
             UserError: M exceeds V.

@@ -4,7 +4,7 @@ Dymetman and Xiao, "Log-Linear RNNs: Towards Recurrent Neural Networks with Flex
 (arXiv:1607.02467v2), sections 2.3, 2.4 and 5.3.
 
 psi(x) and phi(x) are vectors of boolean features of the type x, b(x) its background. With one-hot vectors for both and
-a background of one, (13) is the softmax of a_t (section 2.4): the paper's baseline is a choice of options here, no
+a background of one, (13) is the softmax of a_t (section 2.4). So the paper's baseline is a choice of options here, no
 model of its own.
 """
 

@@ -1,7 +1,7 @@
 """The LSTM of document 002, question 1.5: gates g, i, f, o and a softmax over the last state.
 
-The document describes the gates (1.5a) and counts their parameters (1.5b) but never prints the equations, and names no
-source of them; they are the usual ones without peepholes, which its description and its count fit.
+The document describes the gates (1.5a) and counts their parameters (1.5b), but prints no equations and names no
+source. The usual ones without peepholes fit its description and its count.
 """
 
 import torch

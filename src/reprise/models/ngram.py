@@ -2,11 +2,11 @@
 
     P_k(w | c) = (C(c w) + T(c) P_{k-1}(w | c')) / (C(c) + T(c))
 
-c is the k tokens before w, c' the last k - 1 of them, C a count in the training lines and T(c) how many different
-tokens followed c there; P_{-1} = 1 / V. After a context that was never seen P_k is P_{k-1}. This is method C of Witten
-and Bell, "The zero-frequency problem" (IEEE Transactions on Information Theory, 1991), in the recursive form of Chen
-and Goodman (1998). What stands before a line is a boundary symbol, which is never predicted; as for the networks, a
-line's first token is not predicted either, and its end is no token.
+c is the k tokens before w, c' the last k - 1 of them. C is a count in the training lines, and T(c) the number of
+different tokens that followed c there. P_{-1} = 1 / V. After a context that was never seen P_k is P_{k-1}. This is
+method C of Witten and Bell, "The zero-frequency problem" (IEEE Transactions on Information Theory, 1991). The recursive
+form is that of Chen and Goodman (1998). A boundary symbol stands before a line and is never predicted. As for the
+networks, a line's first token is not predicted either, and its end is no token.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Counts of word n-grams, as sorted tables: what the models of `word_ngram.py` and `ngram.py` are made of.
 
-A context of k words is a number: the rank of (the context of its k - 1 latest words, its oldest word) among those of
-the training text. So a context's number leads to that of the context without its oldest word, which backing off needs.
+A context of k words is a number. It is the rank of (the context of its k - 1 latest words, its oldest word) among those
+of the training text. So a context's number leads to that of the context without its oldest word, as backing off needs.
 No number is larger than contexts times vocabulary, whatever the order.
 """
 
@@ -25,8 +25,8 @@ class Positions:
     def from_split(cls, split: Split, contexts: int, boundary: int, across: str) -> Positions:
         """Return every word of the split, each with `contexts` words before it.
 
-        The word `boundary`, which ends sentences, stands wherever there is no word: before every sentence, or, with
-        `across` "text", before the first alone.
+        The word `boundary`, which ends sentences, stands wherever there is no word. That is before every sentence, or
+        with `across` "text" before the first alone.
         """
         words = split.tokens.astype(np.int64)
         n, place = len(words), np.arange(len(words))

@@ -3,8 +3,8 @@
     r = max_t h_t        r = (h_1 + ... + h_T) / T        r = h_T
     y^ = softmax(U r + c)
 
-The first two are the notes' "element-wise max or mean of all hidden states", the third, the state after the last word,
-is what they stand against. Of a bidirectional network the last states are [h->_T; h<-_1].
+The first two are the notes' "element-wise max or mean of all hidden states". They are compared with the third, the
+state after the last word. Of a bidirectional network the last states are [h->_T; h<-_1].
 """
 
 import torch

@@ -31,7 +31,7 @@ class Recurrence(nn.Module, ABC):
 
     @abstractmethod
     def step(self, Wx: Tensor, state: State) -> State:
-        """Compute the next state from W x_t + b of all gates, (B, G H), and the state before, each part (B, H)."""
+        """Compute the next state from W x_t + b of all gates (B, G H) and the last state, each part (B, H)."""
 
     def read(self, x: Tensor) -> Tensor:
         """Compute W x_t + b, (T, B, G H), of all times of x (T, B, inputs) at once."""
@@ -42,7 +42,7 @@ class Recurrence(nn.Module, ABC):
         return tuple(self.V.new_zeros(batch, self.V.shape[1]) for _ in range(self.parts))
 
     def forward(self, Wx: Tensor, state: State) -> State:
-        """Compute the states at every time, each part (T, B, H), from W x_t + b (T, B, G H) and the state before."""
+        """Compute the states at every time, each part (T, B, H), from W x_t + b (T, B, G H) and a first state."""
         states = []
         for Wx_t in Wx.unbind():
             state = self.step(Wx_t, state)

@@ -5,8 +5,7 @@ Salle and Villavicencio, "Restricted Recurrent Neural Tensor Networks" (ACL 2018
     h_t = sigma(W_h x_t + U_h^{f(x_t)} h_{t-1} + b_h^{f(x_t)})    (4); K = 1: s-RNN (1), K = V: RNTN
     P(x_{t+1} | x_1 .. x_t) = Softmax(W_o h_t + b_o)              (2), of the next word: h_t has read x_t
 
-The recurrence matrix is chosen by the rank of the input word (token id + 1) when the vocabulary is
-sorted by decreasing frequency:
+The rank of the input word (token id + 1) in a vocabulary sorted by decreasing frequency chooses its recurrence matrix:
 
     f(w)     = min(rank(w), K)       (5)
     f_mod(w) = rank(w) mod K         (16)

@@ -10,10 +10,10 @@ it says and nothing else:
 
 I    `untied`: the decoder's phi has weights of its own.
 II   `context`: the decoder's phi reads h_{t-1}, c = h_T and the word before, y_{t-1}, with a matrix for each (27).
-III  `layers`: phi is a stack of layers, each reading the one below it (20, 22); a layer of the decoder begins with the
-     last state of the same layer of the encoder, and c is that of the highest.
+III  `layers`: phi is a stack of layers, each reading the one below it (20, 22). A layer of the decoder begins with the
+     last state of the same layer of the encoder. c is that of the highest.
 IV   `bidirectional`: a second network reads the source from its end to its beginning (18, 21). A layer above reads
-     both directions, c holds the last states of both; the decoder begins with those of the first one.
+     both directions, c holds the last states of both. The decoder begins with those of the first one.
 V    `reverse_source`: the source is read as C, B, A in the place of A, B, C.
 
 Gated units (sections 3 and 4) take the place of f by the option `unit`.
@@ -31,7 +31,7 @@ from reprise.models.recurrences import UNITS, State
 
 
 class Translator(nn.Module):
-    """V_x words of the source and V_y of the target, word vectors of size d, H hidden units in each of L layers.
+    """Translate between V_x and V_y words, with word vectors of size d and L layers of H hidden units.
 
     `UserError` for L below 1, and for extensions II to IV without I.
     """
@@ -70,7 +70,7 @@ class Translator(nn.Module):
         """Read sources, words (T, B) of `lengths` (B,), padded by anything.
 
         Returns:
-            The last state of each layer, each part (B, H), with which the decoder begins, and c, (B, H) or with two
+            The last state of each layer, each part (B, H), with which the decoder begins. And c, (B, H) or with two
             directions (B, 2 H). What stands after a source's end has no influence on them.
         """
         if self.reverse_source:

@@ -2,9 +2,9 @@
 
     P(w_i | w_{i-n+1} .. w_{i-1}) = count(w_{i-n+1} .. w_i) / count(w_{i-n+1} .. w_{i-1})            (2), (3)
 
-The context's count is the sum of the counts of what follows it: the last words of a text, which nothing follows, take
-no mass away. C is a count, c a context, c' the context without its oldest word, T(c) how many different words followed
-c, V the size of the vocabulary.
+The context's count is the sum of the counts of what follows it. So the last words of a text, which nothing follows,
+take no mass away. C is a count, c a context, c' the context without its oldest word. T(c) is the number of different
+words that followed c, V the size of the vocabulary.
 
 `WordNGram.estimate` gives the probability of every held-out word under the model of one order, from `NGramCounts`.
 """

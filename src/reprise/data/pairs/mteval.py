@@ -9,7 +9,7 @@ _ENTITIES = {"&quot;": '"', "&amp;": "&", "&lt;": "<", "&gt;": ">"}
 # ASCII punctuation but for the apostrophe, which stays in its word, and . , - which numbers may hold.
 _SYMBOL = re.compile(r'[!"#$%&()*+/:;<=>?@\[\\\]^_`{|}~]')
 # A point or comma stands alone unless a digit is before it, then unless one is behind it. The character beside it is
-# part of the match, as in the script: of "..1" the second point has none left before it, and stays with its 1.
+# part of the match, as in the script. So in "..1" the second point has no character before it, and stays with its 1.
 _BEHIND = re.compile(r"([^0-9])([.,])")
 _BEFORE = re.compile(r"([.,])([^0-9])")
 _DASH = re.compile(r"(?<=[0-9])-")

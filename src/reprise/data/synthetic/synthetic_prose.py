@@ -14,10 +14,10 @@ NAME = "synthetic-prose"
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of sentences of `markov`, written as a book's: a capital first, a full stop at the end.
 
-    After the book comes its licence, as in the books of document 002 in another language: its words are spelt backwards
-    and so begin with vowels, the book's with consonants. Extra `licence` as in `books`. Such a text can be
-    read back into its words, so that both have one probability; fact `source_nats`: what the two sources lose on it, in
-    nats a character. It is also written to `raw/synthetic-prose.txt` for readers.
+    After the book comes its licence in another language, as in the books of document 002. Its words are spelt backwards
+    and so begin with vowels, the book's with consonants. Extra `licence` as in `books`. Such a text can be read back
+    into its words, so text and words have the same probability. The fact `source_nats` is the loss of the two sources
+    on it, in nats a character. The text is also written to `raw/synthetic-prose.txt` for readers.
     """
     parts, nats = [], 0.0
     for number, name in enumerate(("training_sentences", "licence_sentences")):

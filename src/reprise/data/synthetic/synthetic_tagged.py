@@ -1,7 +1,7 @@
 """Tagged sentences of a hidden Markov model: how well a tagger can do at best is known exactly, offline.
 
-Tags follow one another by a Markov chain and emit words. Half of the words in the text are spelt alike under all tags,
-so that only their neighbours tell the tag: those before it in part, those on both sides better.
+Tags follow one another by a Markov chain and emit words. Half of the words in the text are spelt alike under all tags.
+Only their neighbours tell the tag: those before it in part, those on both sides better.
 """
 
 from bisect import bisect_right
@@ -25,7 +25,7 @@ _EVERY = {"train": 1, "valid": 5, "test": 5}
 
 @dataclass(frozen=True)
 class Source:
-    """K tags and W words: a sentence's first tag is any, P (K, K) says what follows, Q (K, W) what is emitted."""
+    """Hold a source of K tags and W words, with transitions P (K, K) and emissions Q (K, W). Any tag may come first."""
 
     P: np.ndarray
     Q: np.ndarray
@@ -81,7 +81,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
 
 
 def make_source(words: int, seed: int) -> Source:
-    """Return a source of so many words, of which every tag emits a fifth and as many of its own as there are for it."""
+    """Make a source of so many words. All tags share a fifth of them; the others are divided among the tags."""
     shared = words // 5
     own = (words - shared) // TAGS
     P, Q = np.zeros((TAGS, TAGS)), np.zeros((TAGS, shared + TAGS * own))

@@ -17,13 +17,13 @@ _STEP = 5  # a minimal pair at every fifth token: enough to measure, few enough 
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of the source of `markov`; valid, test1 and test2 have a tenth of the training sentences.
 
-    A type bears the tag POS:Lk for each list k of successors that it stands in, and Next:Lk for the list that follows
+    A type bears the tag POS:Lk for each list k of successors that holds it. It bears Next:Lk for the list that follows
     it. So tags tell what may follow what. `@nil` (POS:NIL) ends each sentence. Vocabulary, counts, facts and extra
-    arrays are those of `ud_french`; types that are never drawn are left out. The minimal pairs ask whether a token is
-    found more probable than a type that cannot follow the token before it. In the place of their distance stands the
+    arrays are those of `ud_french`; types that are never drawn are left out. The minimal pairs compare the probability
+    of a token with that of a type that cannot follow the token before it. In the place of their distance stands the
     token's place in its sentence, from 1.
 
-    Facts besides: `entropy_rate_nats`, and `source_nats`, what the source itself loses on each split, a token.
+    Other facts: `entropy_rate_nats`, and `source_nats`, the loss of the source itself on each split, a token.
     """
     source = make_chain(options["vocabulary_size"], options["seed"])
     sizes = {split: options["training_sentences"] // (1 if split == "train" else 10) for split in SPLITS}

@@ -1,7 +1,7 @@
 """The two books of document 002, part 2, as running text of characters, cleaned as the author's code cleans them.
 
-The files are Project Gutenberg's. Its header and licence, in English, stay part of the text that is learnt: a claim
-about the Spanish book rests on that. Where they begin and end is kept beside the text.
+The files are Project Gutenberg's. Its header and licence, in English, stay part of the text that is learnt. A claim
+about the Spanish book rests on that. Their bounds are kept beside the text.
 """
 
 import re

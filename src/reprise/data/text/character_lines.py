@@ -48,7 +48,7 @@ def cut_lines(lines: list[str], tokens: str) -> Split:
 def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
     """Assign lines to folds, (folds, lines) uint8 of TRAIN, VALID and TEST: every line is tested in one fold.
 
-    The lines are put in a random order and cut into `folds` parts whose sizes differ by one at most; fold k is tested
+    The lines are put in a random order and cut into `folds` parts whose sizes differ by one at most. Fold k is tested
     on part k. A tenth of its other lines, drawn anew for each fold, is for validation.
 
     Raises:
@@ -71,7 +71,7 @@ def make_line_corpus(name: str, text: Iterable[str], options: Values) -> Corpus:
     """Return the corpus of a text's lines: one split, `lines`, in their order; `extra["part"]` as of `assign_folds`.
 
     Options: `tokens`, "characters" (27) or "bigrams" (703 symbols, all that are possible); `folds`; `fold_seed`. The
-    lines and their folds are the same under either kind of tokens. Facts, among others: the median length of a line in
+    lines and their folds are the same under either kind of tokens. The facts hold the median length of a line in
     characters and in bigrams, and the share of words longer than 13 letters.
 
     Raises:

@@ -25,10 +25,10 @@ _CHUNK = 1 << 22  # bytes split into words at a time: text8's 17 million would t
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the corpus of `raw/text8`, cut by bytes 90/5/5 at the next word boundary.
 
-    Each split is one stretch without `</s>` (facts["boundaries"] = "none"): a model reads tokens[:-1] and predicts
-    tokens[1:], so the first word of a split is not predicted. Options: `vocabulary_rule`, one of train-at-least-N,
-    all-at-least-N (counted over all three parts), train-more-than-N, with N = `minimum_count`, or top-N, the N most
-    frequent words of the training part. `<unk>` is a word of the vocabulary in every case.
+    Each split is one stretch without `</s>` (facts["boundaries"] = "none"). A model reads tokens[:-1] and predicts
+    tokens[1:], so the first word of a split is not predicted. Option `vocabulary_rule` is train-at-least-N,
+    all-at-least-N (counted over all three parts) or train-more-than-N, with N = `minimum_count`. Or it is top-N: the N
+    most frequent words of the training part. `<unk>` is a word of the vocabulary in every case.
 
     Raises:
         UserError: The file is missing, or options contradict each other.
@@ -60,7 +60,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
 
 
 def find_cuts(text: bytes) -> list[int]:
-    """Return where the three parts begin and the last ends: 0, 90 %, 95 % (each moved on to a word's end), 100 %."""
+    """Return the bounds of the three parts: 0, 90 %, 95 % and 100 %, the inner ones moved on to a word's end."""
     places = [0]
     for percent in (90, 95):
         place = max(len(text) * percent // 100, places[-1])

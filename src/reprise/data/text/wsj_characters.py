@@ -1,9 +1,9 @@
 """Characters of the Wall Street Journal text of the Penn Treebank, from Mikolov's preprocessing of it, or the raw text.
 
-Document 000 (section 4) reads the licensed raw text, 49,689 lines: a user's own Treebank-3 takes its place where the
-configuration names its folder (`reprise.config.ldc_wsj`). Without one the three files of Mikolov's text (Interspeech
-2011), 49,199 lines, are put one after the other and normalised as the paper says. Their own preprocessing leaves traces
-that make the text easier. A rare word is `<unk>` and becomes the word "unk"; a number is `N` and becomes the word "n".
+Document 000 (section 4) reads the licensed raw text of 49,689 lines. It is read if the configuration names the folder
+of a user's own Treebank-3 (`reprise.config.ldc_wsj`). Otherwise the three files of Mikolov's text (Interspeech 2011)
+are concatenated, 49,199 lines, and normalised as the paper says. Their own preprocessing leaves traces that make the
+text easier. A rare word is `<unk>` and becomes the word "unk"; a number is `N` and becomes the word "n".
 `n't` and `'s` stand apart and become "n t" and "s". Punctuation is gone.
 """
 

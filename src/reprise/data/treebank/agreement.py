@@ -46,12 +46,12 @@ def find_pairs(
     all sentences, in which the wrong forms are looked for; `ids` is the number of every type. Sentences without heads
     give no pair. The arrays, (P,) int32 but for position:
 
-    * agreement_split: number of the split in facts["agreement"]["splits"];
-    * agreement_position, int64: the right word's place in the split's tokens, so that tokens[:position] lie before it;
-    * agreement_right, agreement_wrong: the two types;
-    * agreement_kind, agreement_feature: numbers in KINDS and FEATURES (also in the facts);
-    * agreement_distance: tokens from the last earlier word that shows the gender or number of what the right word
-      agrees with, 1 where that is the token before it.
+    * agreement_split: the number of the split in facts["agreement"]["splits"].
+    * agreement_position, int64: the right word's place in the split's tokens; tokens[:position] lie before it.
+    * agreement_right, agreement_wrong: the two types.
+    * agreement_kind, agreement_feature: numbers in KINDS and FEATURES (also in the facts).
+    * agreement_distance: the distance in tokens from the last earlier word that shows the gender or number of what the
+      right word agrees with. It is 1 for the token before it.
     """
     seen: dict[tuple[str, str], dict[str, Counter[Features]]] = defaultdict(lambda: defaultdict(Counter))
     for row in (row for sentence in corpus for row in sentence.rows):
@@ -147,8 +147,8 @@ def _find_controller(
 def _find_wrong_form(right: Row, feature: str, seen: Seen, ids: Mapping[str, int]) -> str | None:
     """Return the most frequent form whose features differ from those of `right` in this feature's value alone.
 
-    None where there is none, where it was ever seen with the right value, or the right form with a wrong one:
-    such forms are ambiguous, or were annotated by mistake.
+    Return None without such a form. Return None too if it was ever seen with the right value, or the right form with a
+    wrong one: such forms are ambiguous, or were annotated by mistake.
     """
     if right.lemma is None:
         return None

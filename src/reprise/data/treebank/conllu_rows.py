@@ -27,7 +27,7 @@ Features = tuple[tuple[str, str], ...]
 class Row:
     """A word, or a range: the surface form ("du") that stands before the words it is made of ("de", "le").
 
-    `head` is the number of the head in the sentence, from 1, and 0 for the root; it and `deprel` are None where the
+    `head` is the number of the head in the sentence, from 1, and 0 for the root. It and `deprel` are None if the
     treebank leaves them out. A range has neither, its `upos` is "_", its `features` are empty, its `lemma` is None.
     """
 

@@ -125,7 +125,7 @@ def _describe_treebank(parts: Mapping[str, Treebank]) -> dict[str, Any]:
 
 
 def select_rows(sentence: Sentence, accounting: str) -> list[Row]:
-    """Return the tokens of a sentence; a row of the form NIL stands where the file has a line that is no row."""
+    """Return the tokens of a sentence. A row of the form NIL stands for a line of the file that is no row."""
     if accounting == "rows":
         return [_NIL_ROW, _NIL_ROW, *sentence.rows, _NIL_ROW]
     return [row for row in sentence.rows if accounting == "surface" or not row.is_range]
