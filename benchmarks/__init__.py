@@ -38,6 +38,6 @@ BENCHES = {
 """What each benchmark times, "module:function" of a task, in this package; the others are set against the first one.
 
 The module of a benchmark's name has WORKLOADS, GOALS, TABLE_ROWS and `make_task(workload, folder)`, which returns the
-task and facts about it; that of a family besides what `benchmarks.tasks` says. None imports torch when it is imported:
-the peers in JAX run in a process without it.
+task and facts about it. The module of a family also has what `benchmarks.tasks` says. None imports torch when it is
+imported: the peers in JAX run in a process without it.
 """

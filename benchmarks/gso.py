@@ -149,7 +149,7 @@ TABLE_ROWS = (
 BATCHES = 6
 
 # Lengths of the lines of the Penn Treebank's text: mean 114.7 characters, deviation 57.2, median 109. A Weibull law
-# with this mean and deviation has median 108.9, and random batches of 64 are padded as much as the real ones.
+# with this mean and deviation has median 108.9. Its random batches of 64 are padded as much as the real ones.
 _SHAPE, _SCALE = 2.11, 129.5
 _SHORTER = 0.64
 """Bigrams of a line over its characters."""

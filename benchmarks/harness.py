@@ -51,8 +51,8 @@ def run_bench(
         name: The benchmark's name.
         bench: Its module.
         selected: Workloads, each with the names of implementations.
-        budget: Seconds of the repetitions of all workloads together; checks and compilation come on top, except on a
-            GPU, where the budget is for all.
+        budget: Seconds of the repetitions of all workloads together. Checks and compilation come on top, except on a
+            GPU, where the budget includes them.
         report: Prints a line.
         keep: Gets the result after every workload, so that an interruption leaves those that are done.
 

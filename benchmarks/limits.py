@@ -1,7 +1,7 @@
 """What a core can do at most: a roofline of two lines, for arithmetic and for what the weights' traffic takes.
 
 Every workload counts the operations and the bytes of a token in its family's module. Bytes are the least traffic of its
-weights: each weight once in every pass that needs it, from the level of the memory that holds them all.
+weights. Each weight is read once in every pass that needs it, from the level of the memory that holds them all.
 """
 
 import time

@@ -95,8 +95,8 @@ class Task(tasks.Task):
         """Return the same s subsequences, filled up to LENGTH words, for programs that are compiled for one length.
 
         Returns:
-            Words and targets (s, T) int32; masks (s, T, H); weights (s, T), 0 where filled up; the place of the last
-            word (s,); and whether the state is reset (s,).
+            Words and targets (s, T) int32, masks (s, T, H), and weights (s, T), which are 0 where filled up. Then the
+            place of the last word (s,), and whether the state is reset (s,).
         """
         lengths = np.diff(self.offsets)
         is_word = np.arange(LENGTH) < lengths[:, None]  # (s, T)

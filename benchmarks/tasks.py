@@ -2,8 +2,8 @@
 
 Only numpy is needed to read them: the process of JAX imports no torch.
 
-The module of a family of models has a Workload, a Task, an Engine, `build_model(task, generator)`, and
-`make_member(stack, model)`: a member of a stack that trains as the Engine does.
+The module of a family of models has a Workload, a Task, an Engine, `build_model(task, generator)` and
+`make_member(stack, model)`. The latter makes a member of a stack that trains as the Engine does.
 """
 
 import pickle

@@ -2,9 +2,9 @@
 
     python -m benchmarks.worker BENCH IMPLEMENTATION FOLDER MEMBERS
 
-checks the implementation, warms it up and writes one JSON line; then it reads a number of pieces (subsequences,
-windows, batches) a line and answers each with the repetition. It ends with its input. MEMBERS above 0 make it a stack
-of so many on a CPU, whatever the implementation's name.
+checks the implementation, warms it up and writes one JSON line. Then it reads lines, each a number of pieces
+(subsequences, windows, batches), and answers each with the repetition. It ends with its input. MEMBERS above 0 make it
+a stack of so many on a CPU, whatever the implementation's name.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """The batch-1 models as a PyTorch user would train them: eager, with sparse gradients, compiled.
 
-All gather each word's rows once a subsequence. The naive loops are left out (a matrix chosen inside the
-loop, `x[t]` instead of `unbind`): their backward passes make a whole tensor of zeros at every step.
+All gather each word's rows once a subsequence. The naive loops are left out: a matrix chosen inside the loop, `x[t]`
+instead of `unbind`. Their backward passes make a whole tensor of zeros at every step.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The resources that a job requests of a cluster: never more than some partition allows, or it would wait for ever."""
+"""Limit the resources of a cluster's job: a request for more than every partition allows would wait for ever."""
 
 import math
 import os
@@ -17,9 +17,9 @@ _TIME = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)")
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that a job in a partition may request, named as in Snakemake's plugin for SLURM.
+    """Hold the most that a job in a partition may request, named as in Snakemake's plugin for SLURM.
 
-    What is not stated is unlimited, but GPUs: of these it is none.
+    Without a statement time and memory are unlimited, and there are no GPUs.
     """
 
     max_runtime: float = math.inf
@@ -30,15 +30,13 @@ class Limits:
 def limit_request(minutes: int, mem_mb: int, gpus: int, partitions: Iterable[Limits]) -> tuple[int, int]:
     """Cut minutes and memory (MB) down to what one partition allows.
 
-    Only partitions with enough GPUs count; for a job without one, those without GPUs come first. Of several that allow
-    too little the one with the most time is taken: a training that runs out of time goes on from its checkpoint, but
-    waits for its turn again. Without any partition the request stays as it is.
+    Only partitions with enough GPUs count; for a job without one, those without GPUs come first. If all allow too
+    little, the one with the most time is taken. A training that runs out of time resumes from its checkpoint, but has
+    to queue again. Without any partition the request stays as it is.
     """
-    partitions_able = [limits for limits in partitions if limits.max_gpu >= gpus]
-    partitions_able = [limits for limits in partitions_able if gpus or not limits.max_gpu] or partitions_able
-    allowed = [
-        (int(min(minutes, limits.max_runtime)), int(min(mem_mb, limits.max_mem_mb))) for limits in partitions_able
-    ]
+    suitable = [limits for limits in partitions if limits.max_gpu >= gpus]
+    suitable = [limits for limits in suitable if gpus or not limits.max_gpu] or suitable
+    allowed = [(int(min(minutes, limits.max_runtime)), int(min(mem_mb, limits.max_mem_mb))) for limits in suitable]
     return max(allowed, default=(minutes, mem_mb))
 
 
@@ -56,7 +54,7 @@ def require_cluster(workflow: Any) -> None:
 
 
 def find_partition_limits(workflow: Any) -> list[Limits] | None:
-    """Return the limits of the partitions that a profile names, else those that SLURM states of where jobs will go.
+    """Find the limits of the partitions that a profile names; else SLURM's, of the partition that jobs will go to.
 
     Args:
         workflow: Snakemake's workflow, whose settings of executor and resources are known once jobs are planned.
@@ -92,10 +90,10 @@ def _read_partitions(path: str) -> list[Limits]:
 
 
 def query_partition(name: str | None = None) -> Limits | None:
-    """Return the limits of SLURM's partition `name`, by default of the default one, as `scontrol` states them.
+    """Query the limits of SLURM's partition `name`, by default of the default one, with `scontrol`.
 
-    None where there is no such command, no answer or no such partition: SLURM has the last word anyway. Limits of an
-    account or a QOS are not asked for.
+    Return None without such a command, an answer or such a partition: SLURM has the last word anyway. Limits of an
+    account or a QOS are not queried.
     """
     command = shutil.which("scontrol")
     if command is None:

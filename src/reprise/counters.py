@@ -3,7 +3,7 @@
 A generator with a state would tie a replica's numbers to how many were drawn before. So they would depend on the
 engine, on the slicing of the data and on who trains beside it. Here every engine computes the numbers it needs, in any
 order. The mixing function is the finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-generators", OOPSLA 2014); the C++ twin is in `engines/rntn/`.
+generators", OOPSLA 2014). Its C++ twin is in `engines/rntn/`.
 """
 
 from __future__ import annotations
@@ -66,8 +66,7 @@ def dropout_threshold(p: float) -> int:
 def dropout_mask(key: int, first_token: int, tokens: int, hidden: int, p: float) -> np.ndarray:
     """Draw a mask of inverted dropout, (tokens, hidden) float32: 0 with probability p, else 1/(1-p).
 
-    Unit j of token t of the epoch takes number t*hidden + j: a mask does not depend on how the epoch
-    was cut.
+    Unit j of token t of the epoch takes number t*hidden + j. So a mask does not depend on how the epoch was cut.
     """
     is_kept = uniform32(key, first_token * hidden, tokens * hidden) >= dropout_threshold(p)
     return (is_kept.astype(np.float32) * np.float32(1.0 / (1.0 - p))).reshape(tokens, hidden)

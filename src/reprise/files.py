@@ -87,7 +87,7 @@ def describe_dead_link(link: Path) -> str:
 
 
 def escape_formula(value: Any) -> Any:
-    """Return a value as a cell of a CSV file: a text that a spreadsheet would take for a formula begins with '."""
+    """Return a value as a cell of a CSV file; ' precedes a text that a spreadsheet would take for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "\t", "\r")) else value
 
 
@@ -150,7 +150,7 @@ def parse_file(option: str, text: str, example: str) -> Path:
 def require_place(path: Path, what: str) -> None:
     """Raise `UserError`, which begins with `what`, where no file could be written to `path`: before hours go into it.
 
-    It is tried, as rights alone do not tell: of a disk that is read-only, say, or of a folder of the kernel's.
+    It is tried, as rights alone do not tell: a disk may be read-only, or a folder the kernel's.
     """
     path = path.absolute()
     if link := find_dead_link(path):

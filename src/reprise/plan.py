@@ -1,4 +1,4 @@
-"""From experiments to jobs: what each reads, what it asks for, on which device. Snakemake's rules ask here.
+"""Plan jobs from experiments, for Snakemake's rules: what each reads, which resources it requests, on which device.
 
 Nothing here needs Snakemake, and nothing is written.
 """
@@ -28,10 +28,10 @@ from reprise.training.locks import lock_clone
 _LOG = logging.getLogger(__name__)
 
 TOGETHER = "build/together"
-"""Folder in which a job that trains all missing replicas of an experiment leaves their records.
+"""The folder in which a job that trains all missing replicas of an experiment leaves their records.
 
-The rule `train` takes each to its place: of a job that fails Snakemake deletes the outputs, and the records of replicas
-that have finished are to stay.
+The rule `train` moves each to its place. Snakemake deletes the outputs of a job that fails, but the records of finished
+replicas are to stay.
 """
 _MINUTES_TO_MOVE = 10
 _CLOCK_TOLERANCE = 10.0
@@ -40,7 +40,7 @@ _CLOCK_TOLERANCE = 10.0
 
 @dataclass(frozen=True)
 class Request:
-    """The resources of a job: minutes, memory (MB) and GPUs."""
+    """Hold the resources of a job: minutes, memory (MB) and GPUs."""
 
     runtime: int
     mem_mb: int
@@ -48,7 +48,7 @@ class Request:
 
 
 class Plan:
-    """The jobs of a tier.
+    """Plan the jobs of a tier.
 
     Args:
         project: The checked configuration.
@@ -84,7 +84,7 @@ class Plan:
 
     @cached_property
     def other_tiers(self) -> str:
-        """A pattern of the tiers whose files this plan does not make."""
+        """Return a pattern of the tiers whose files this plan does not make."""
         return "|".join(tier for tier in TIERS if tier != self.tier)
 
     def list_evaluations(self) -> list[str]:
@@ -148,7 +148,7 @@ class Plan:
         return "--device cpu" if not gpu and (experiment.device == "auto" or not has_network(experiment)) else ""
 
     def count_gpus(self) -> int:
-        """Return how many GPUs a job can have. On a cluster the partitions say so: the head node has none."""
+        """Count the GPUs that a job can have; on a cluster by its partitions, since the head node has none."""
         partitions = self._partitions()
         if partitions is None:
             return self._gpus()
@@ -178,15 +178,15 @@ class Plan:
     def _request_for_all(self, name: str) -> tuple[int, int, int]:
         """Return minutes, memory (MB) and GPUs of all missing replicas. On a CPU they take turns.
 
-        Their memory adds up: what trains on a GPU passes through the program's when it is made and when it is saved.
+        Their memory adds up: a model on a GPU passes through main memory when it is made and when it is saved.
         """
         experiment, gpus = self.experiments[name], self.count_gpus()
         missing = sum(not Path(path).exists() for path in experiment.list_record_paths())
         minutes, mem_mb = self._estimate_limits(name)
         if not gpus:
             minutes *= max(1, missing)
-        room = max(self.project.config.resources.train.mem_mb, mem_mb * missing)
-        return minutes, room, count_gpus_needed(experiment, gpus)
+        total_mb = max(self.project.config.resources.train.mem_mb, mem_mb * missing)
+        return minutes, total_mb, count_gpus_needed(experiment, gpus)
 
     def _estimate_limits(self, name: str) -> tuple[int, int]:
         """Estimate minutes and memory (MB) of a replica, once; without an estimate, as config/config.yaml has them."""
@@ -213,7 +213,7 @@ def require_past(paths: Iterable[Path]) -> None:
     Snakemake deletes an output that is older than an input once its job has ended.
 
     Raises:
-        UserError: A file is; nothing has been made yet.
+        UserError: A file is dated in the future; nothing has been made yet.
     """
     latest = time.time() + _CLOCK_TOLERANCE
     future = [path for path in paths if path.exists() and path.stat().st_mtime > latest]

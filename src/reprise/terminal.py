@@ -1,4 +1,4 @@
-"""Output of a command while it works: log records and progress bars, on stderr."""
+"""Print log records and progress bars to stderr while a command works."""
 
 import logging
 

@@ -21,8 +21,8 @@ os.environ["PATH"] = os.pathsep.join(
     [str(Path(sys.executable).parent), os.environ["PATH"]]
 )
 
-# What the user's shell exports for other programs goes: without bytecode `import torch` takes twice as long in every
-# job, and without docstrings the page lacks its text. Where a terminal goes, the job waits for its training to save.
+# Two variables that a user's shell may export are unset. Without bytecode `import torch` takes twice as long in every
+# job; without docstrings the page lacks its text. When a terminal closes, the job waits for its training to save.
 shell.prefix(
     "set -euo pipefail; trap : HUP; unset PYTHONDONTWRITEBYTECODE PYTHONOPTIMIZE; "
     "report_kill() {{ local status=$?; [ $status -le 128 ] || "

@@ -30,8 +30,8 @@ def load_own(path: str) -> Any:
     """Import the class or function that "module:name" stands for.
 
     Raises:
-        UserError: where there is no such file or name, a package is missing that the file imports, the file fails, or
-            the name is of something else.
+        UserError: There is no such file or name, or the name is of something else. Or the file fails, or imports a
+            package that is missing.
     """
     module, _, name = path.partition(":")
     folder = str(Path.cwd())

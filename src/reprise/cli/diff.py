@@ -24,8 +24,8 @@ _RUN_KEYS = {
 def diff_command(options: argparse.Namespace) -> int:
     """Compare two run records: configuration, code, versions, processor, engine and numbers.
 
-    A difference is "within seeds" if two seeds differ as much: by less than t * SD * sqrt(2), as two single replicas do
-    in 95 of 100 cases. SD is the standard deviation over the replicas in results/ of the same configuration. The exit
+    A difference is "within seeds" if it is less than t * SD * sqrt(2). Two single replicas differ by less in 95 of 100
+    cases. SD is the standard deviation over the replicas in results/ of the same configuration. The exit
     status is 0 if the numbers are equal or all within seeds, else 1.
     """
     out = make_console()

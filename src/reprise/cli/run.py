@@ -59,7 +59,7 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Lo
     jobs = [_make_job(resolved, replica, options) for resolved, replica in list_missing(experiments, roots)]
     left_out = _find_jobs_without_corpus(jobs, log)
     left_out += _find_jobs_without_place([job for job in jobs if job not in left_out], log)
-    # Jobs of one experiment that train in a stack are one group, at the place of the first; every other is its own.
+    # Jobs of one experiment that train in a stack are one group, at the place of the first. Each other job is its own.
     groups: dict[str, list[Job]] = {}
     for job in (job for job in jobs if job not in left_out):
         groups.setdefault(job.resolved.id if is_stacked(job) else job.title, []).append(job)

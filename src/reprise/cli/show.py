@@ -114,8 +114,8 @@ def _print_experiment(project: Project, experiment: Resolved) -> None:
 def _print_neighbours(project: Project, experiment: Resolved, weights: Path | None) -> None:
     """Print the words whose matrix is their own, each with its neighbours by vector and by matrix.
 
-    Both are compared by the cosine, as document 001 compares nothing: its motivation is that predicates and function
-    words act on what was read, and so have matrices of their own.
+    Both are compared by the cosine. Document 001 compares none. Its motivation is that predicates and function words
+    act on what was read, and so have matrices of their own.
     """
     from reprise.cli.evaluate import find_corpus, load_trained
     from reprise.data.corpus import Corpus

@@ -180,7 +180,7 @@ class Former(Strict):
 
 
 class Claim(Strict):
-    """A proposition of a paper.
+    """Hold a proposition of a paper. One of these keys says what is tested.
 
     compare   each `lower` is below its `higher`
     order     ascending; the members of a list in it are not compared with each other

@@ -19,8 +19,8 @@ class RawFile(Strict):
     """One raw file of a dataset.
 
     `url`, `algorithm`, `digest` and `size` (bytes) belong to what is downloaded. With `member` that is a zip archive,
-    and the raw file is this member (its first `prefix` bytes where that is given), whose own checksum is
-    `member_digest` = (algorithm, digest). A file without `url` can only come from a mirror.
+    and the raw file is this member, or its first `prefix` bytes. Its own checksum is `member_digest` = (algorithm,
+    digest). A file without `url` can only come from a mirror.
     """
 
     name: Plain
@@ -70,7 +70,7 @@ class Dataset(Strict):
 
     `prepare` names the preparation (`reprise.catalogue.datasets`) that turns its files into a corpus, `mirror` its
     folder in a mirror. `expected` holds facts that the corpus must show, as in `Corpus.facts`, for example
-    {"tokens": {"train": 929589}}: a preparation that gives others is refused.
+    {"tokens": {"train": 929589}}. A corpus with other facts is refused.
     """
 
     title: str

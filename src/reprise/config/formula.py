@@ -36,10 +36,12 @@ def find_names(formula: str) -> set[str]:
 
 
 def evaluate(formula: str, values: Mapping[str, float]) -> float:
-    """Compute the value of "2 * H * V + exp(J)": + - * / **, brackets, exp and log (natural); whole numbers stay exact.
+    """Compute the value of a formula such as "2 * H * V + exp(J)"; whole numbers stay exact.
 
-    Raises ValueError where it is no formula, or a name has no value. It also does where the result or a power is not
-    finite or too large.
+    A formula has + - * / **, brackets, exp and log (natural).
+
+    Raises:
+        ValueError: It is no formula, or a name has no value. Or the result or a power is not finite or too large.
     """
     tree = _parse(formula)
     try:

@@ -1,7 +1,7 @@
 """A user's own Treebank-3 (LDC99T42) in place of Mikolov's text: the raw Wall Street Journal that document 000 reads.
 
-The folder holds `raw/wsj/NN/wsj_NNNN`. Where the key `ldc_wsj` names it, it takes the place of the raw files of the
-dataset that `wsj_characters` prepares; its checksum goes into the configuration hash.
+The folder holds `raw/wsj/NN/wsj_NNNN`. If the key `ldc_wsj` names it, it replaces the raw files of the dataset that
+`wsj_characters` prepares. Its checksum is part of the configuration hash.
 """
 
 import hashlib

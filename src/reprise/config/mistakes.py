@@ -75,8 +75,8 @@ def parse_model(
         return kind.model_validate(content)
     except ValidationError as error:
         errors = [(_list_keys(e, content), e) for e in error.errors(include_url=False)]
-        # A misspelt key is missing under its right name too; of a union's members the meant one was read furthest, and
-        # a key that is missing may be that of another member.
+        # A misspelt key is missing under its right name too. Of a union's members the meant one was read furthest. A
+        # missing key may be that of another member.
         keys, first = max(
             errors,
             key=lambda one: (

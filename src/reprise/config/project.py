@@ -47,8 +47,8 @@ class Project:
 def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = None) -> Project:
     """Read and check config/config.yaml (with `overrides` laid over it) and the papers that it names.
 
-    The environment variable REPRISE_LDC_WSJ stands for the key `ldc_wsj`, unless `overrides` has it: that is how the
-    pipeline passes on to its jobs what `--config` said.
+    The environment variable REPRISE_LDC_WSJ stands for the key `ldc_wsj`, unless `overrides` has it. By this variable
+    the pipeline tells its jobs what `--config` said.
     """
     root = Path(root)
     path, overrides = root / CONFIG, overrides or {}

@@ -41,8 +41,8 @@ def load_yaml(path: Path | str) -> Any:
         Its content; what an alias stands for is a copy each time. None of an empty file.
 
     Raises:
-        UserError: The file is missing, or has bad syntax, a duplicate key, a tag, or a number that YAML would read as
-            something else. Or it has more levels or values than a configuration needs. The message names file, line,
+        UserError: The file is missing, or has bad syntax, a duplicate key or a tag. Or YAML would read a number in it
+            as something else. Or it has more levels or values than a configuration needs. The message names file, line,
             key and remedy.
     """
     path = Path(path)

@@ -151,7 +151,7 @@ def find_source(name: str) -> Path:
 def build_library(name: str) -> Path:
     """Find the shared library made of `find_source(name)` and the headers, compiled if need be.
 
-    It lies in $REPRISE_BUILD, or in build/kernels/ of the current folder, with its SHA-256 beside it; a library that
+    It lies in $REPRISE_BUILD, or in build/kernels/ of the current folder, with its SHA-256 beside it. A library that
     differs from that, or that others could have written, is compiled anew.
 
     Raises:

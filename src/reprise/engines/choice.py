@@ -16,8 +16,8 @@ _LOG = logging.getLogger(__name__)
 class Choice:
     """A family's engines: `reference`, the readable model, and where there is one a `fast` one, each made of a model.
 
-    The fast engine, in C++, computes in float32 on a CPU, and models of exactly these `model_classes`: a
-    subclass may have equations of its own.
+    The fast engine, in C++, computes in float32 on a CPU. It takes models of exactly these `model_classes`: a subclass
+    may have equations of its own.
     """
 
     reference: Callable[[Any], Any]

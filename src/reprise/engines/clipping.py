@@ -2,7 +2,7 @@
 
 `torch.nn.utils.clip_grad_norm_` sums squares in float32: of tables of millions its norm is wrong in the fourth digit,
 and every step with it. It is used where an author's code uses it (document 002's palindromes). A sum in float64 is
-exact and takes 30 times longer on such tables; norms of rows in float32, summed in float64, are as fast as torch and
+exact and takes 30 times longer on such tables. Norms of rows in float32, summed in float64, are as fast as torch and
 right to seven digits. Each protocol keeps the sum that its records were trained with.
 """
 

@@ -1,8 +1,8 @@
 """Matrix products at the full vector width of the CPU.
 
-torch's own products call MKL, which takes its AVX-512 path on Intel's CPUs alone; on others half the width lies idle.
-oneDNN, which torch carries as well, asks the CPU what it can do: on a busy Zen 5 core 170 to 215 GFLOP/s in products
-of these models' sizes, where MKL reaches 85 to 98.
+torch's own products call MKL, which takes its AVX-512 path on Intel's CPUs alone. On others half the width lies idle.
+oneDNN, which torch carries as well, asks the CPU what it can do. On a busy Zen 5 core it reaches 170 to 215 GFLOP/s in
+products of these models' sizes, and MKL 85 to 98.
 """
 
 import functools
@@ -23,8 +23,8 @@ _MIN_ROWS = 8
 def choose_linear(like: Tensor) -> Linear:
     """Choose the product for tensors like `like`: oneDNN for float32 on x86 CPUs where torch has it, else torch's.
 
-    The choice depends on the machine and on torch's version alone, never on a measurement: a resumed training goes on
-    with the same bits.
+    The choice depends on the machine and on torch's version alone, never on a measurement. So a resumed training
+    continues with the same bits.
     """
     if like.device.type == "cpu" and like.dtype == torch.float32 and _has_onednn():
         return _multiply_by_onednn

@@ -2,9 +2,9 @@
 
     s = decay s + (1 - decay) g^2        p = p - rate g / (sqrt(s + inside) + epsilon)
 
-Keras from 1.0.3 on and torch have their epsilon beside the root. TensorFlow 1.x has it inside, and its s starts at one
-(ones_initializer in `RMSPropOptimizer._create_slots`), not at zero: the first steps are those of plain SGD at this
-rate, and grow as s forgets its start, by `decay` a step.
+Keras from 1.0.3 on and torch have their epsilon beside the root. TensorFlow 1.x has it inside. Its s starts at one, not
+at zero (ones_initializer in `RMSPropOptimizer._create_slots`). So the first steps are those of plain SGD at this rate.
+They grow as s forgets its start, by `decay` a step.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Losses of the predicted tokens of lines, and the numbers that document 000 makes of them (sections 4 and 5).
 
-"Average cross-entropy over the test documents" (section 4) has two readings: the mean over all tokens (micro), or over
-the lines of each line's mean (macro). Both are kept, per token and per character of the predicted tokens.
+"Average cross-entropy over the test documents" (section 4) has two readings. It is the mean over all tokens (micro), or
+the mean over lines of each line's mean (macro). Both are kept, per token and per character of the predicted tokens.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ def continue_texts(
     """Write `length` symbols after each of the prompts (P, B) int64: (length, B).
 
     The state is zero before a prompt. `argmax` takes the likeliest symbol; `sample` draws from softmax(logits /
-    `temperature`). Symbol t of text b takes number t B + b of the counters' stream `key`: texts do not depend on what
-    was drawn before.
+    `temperature`). Symbol t of text b takes number t B + b of the counters' stream `key`. So texts do not depend on
+    what was drawn before.
     """
     B = prompts.shape[1]
     numbers = counters.uniform32(key, 0, length * B).reshape(length, B) / 2.0**32

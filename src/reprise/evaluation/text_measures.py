@@ -16,7 +16,7 @@ class Words:
     """The words of a book, each of which is likelier in the licence that comes with it or in the book itself.
 
     A word is a run of letters in lower case. In a Spanish book with an English licence the licence's words are the
-    English ones; one that neither part has (a misspelling) is of neither.
+    English ones. A word that neither part has, such as a misspelling, belongs to neither.
     """
 
     def __init__(self, book: str, licence: str = "") -> None:

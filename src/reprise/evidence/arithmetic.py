@@ -29,7 +29,7 @@ class ComputedNumber:
 def compute_number(entry: Arithmetic) -> ComputedNumber:
     """Return the value of the entry's formula beside the printed number, or beside the second formula.
 
-    A printed number agrees if it is the value rounded to its last digit, halves either way; it is cut if it is the
+    A printed number agrees if it is the value rounded to its last digit, halves either way. It is cut if it is the
     value without its further digits. Two formulas agree if their values are the same.
     """
     value = evaluate(entry.formula, entry.values)

@@ -12,8 +12,8 @@ from reprise.records.evaluation import SIDES, SINGLE_BANDS, name_loss_metric
 def list_losses_by_count(experiments: Sequence[Runs], split: str) -> Iterator[dict[str, Any]]:
     """Yield a row a side and band of counts that has a word.
 
-    Each holds `side`, `band`, `words` (how many there are in the split) and, after the name of every experiment,
-    ".mean", ".std" (None of one replica) and ".n", of its evaluations.
+    Each holds `side`, `band` and `words`, the number of these in the split. After the name of every experiment it holds
+    ".mean", ".std" (None of one replica) and ".n" of its evaluations.
     """
     for side, band in product(SIDES, SINGLE_BANDS):
         quantity = name_loss_metric(side, band), split

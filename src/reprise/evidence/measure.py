@@ -142,8 +142,8 @@ def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) 
 def measure(contrast: Contrast, table: Table) -> ContrastEstimate | None:
     """Estimate a contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
 
-    Exact numbers have no error. Where all experiments have folds, these are paired; of their own variance and the
-    family's the one with more degrees of freedom counts. Otherwise experiments are independent samples, each with its
+    Exact numbers have no error. If all experiments have folds, these are paired. Of their own variance and the family's
+    the one with more degrees of freedom counts. Otherwise experiments are independent samples, each with its
     moderated variance.
     """
     parts, runs = contrast.group_by_experiment(), table.runs

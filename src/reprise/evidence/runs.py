@@ -329,7 +329,7 @@ def name_run(entry: Experiment, alternative: str | None) -> str:
 def _find_last_digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
     """Return the place of the last printed digit of every reported number, by experiment.
 
-    A column has as many decimals in all of its rows, where YAML leaves out zeros at the end: those of the longest.
+    All rows of a column have the decimals of its longest number, since YAML leaves out zeros at the end.
     """
     decimals: dict[tuple[str, str, str], int] = {}
     for entry in paper.experiments.values():

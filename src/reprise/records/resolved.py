@@ -1,7 +1,7 @@
 """The resolved configuration of one experiment: all that training reads, in plain dataclasses.
 
-`config_hash` is taken over what decides the numbers (model, hyperparameters, protocol, precision, preparation options,
-raw-file checksums) and over nothing else: neither engine, device nor threads, nor how often or in which tier it runs.
+`config_hash` is taken over what decides the numbers: model, hyperparameters, protocol, precision, preparation options
+and raw-file checksums. Engine, device, threads, tier and the number of replicas are no part of it.
 """
 
 import hashlib

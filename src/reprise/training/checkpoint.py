@@ -67,13 +67,13 @@ class CheckpointFile:
     ) -> dict[str, Any] | None:
         """Return the newest state that is whole and that `restore` accepts, or None where there is no file.
 
-        A damaged file is reported and the one before it taken; `restore` raises `DamagedCheckpoint` for a state that
+        A damaged file is reported and the one before it taken. `restore` raises `DamagedCheckpoint` for a state that
         it cannot use.
 
         Raises:
-            UserError: Every file is damaged, so that hours of work are never thrown away in silence; or one is a link
+            UserError: Every file is damaged, so that hours of work are never thrown away in silence. Or one is a link
                 that leads nowhere, or belongs to another configuration, engine or replica.
-            OSError: A file cannot be read: that is no damage, and to take the one before it would lose work.
+            OSError: A file cannot be read. That is no damage, and the one before it would lose work.
         """
         paths = [path for path in (self.path, self.previous) if entry_exists(path)]
         for path in paths:

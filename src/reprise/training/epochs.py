@@ -300,11 +300,11 @@ class RateSchedule(Epochs):
 
 
 class HalvingSchedule(RateSchedule):
-    """Halves the learning rate, and stops.
+    """Halve the learning rate, and stop.
 
-    Schedule `halve-below-ratio` (document 001, section 4): with r = PPL of the epoch before / PPL now on the validation
-    text, r < `halving_ratio` halves the learning rate; after `patience` such epochs in a row training stops. The test
-    loss that counts is that of the epoch with the lowest validation loss.
+    Schedule `halve-below-ratio` (document 001, section 4): r is the ratio of the last epoch's PPL to this one's, on the
+    validation text. r < `halving_ratio` halves the learning rate. After `patience` such epochs in a row training stops.
+    The test loss that counts is that of the epoch with the lowest validation loss.
 
     Schedule `rnnlm`, that of Mikolov's toolkit, from which the paper's 1.003 seems to come: r is the ratio of the
     cross-entropies. From the first r < `halving_ratio` on every epoch halves the learning rate. The `patience`-th such

@@ -42,7 +42,7 @@ from reprise.training.weights import describe_weights, save_weights
 
 _LOG = logging.getLogger(__name__)
 CHECKPOINTS = Path("checkpoints")
-# A save of a large model may take seconds: then it is made rarely enough to cost at most a twentieth of the time.
+# A save of a large model may take seconds. Saves are rare enough to cost at most a twentieth of the time.
 _WORK_PER_SAVE = 20.0
 # Settings that say how long, not how large.
 _TIMES = ("steps", "updates", "epochs", "every", "patience", "seed")

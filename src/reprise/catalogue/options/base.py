@@ -1,7 +1,7 @@
 """What the options of a model, protocol, preparation or display are made of.
 
 An option without a default has to be stated in a paper's file, with its origin. A default is no part of a
-configuration's hash: an option that is added later with a default leaves all hashes as they are.
+configuration's hash. So an option that is added later with a default leaves all hashes as they are.
 """
 
 from typing import Annotated, Literal, get_args

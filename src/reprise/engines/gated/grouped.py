@@ -234,8 +234,8 @@ class LSTMRecurrence(Recurrence):
 
 # Products of a batch's rows with matrices that depend on the word: U^k h, k = f(w), of r-GRU and r-LSTM. A gather U[k]
 # would copy a matrix for every row and step, and its gradient as well. Here the rows of a step are sorted by their
-# matrix and each matrix that occurs is used once, where it lies; its gradient is one product over all rows of the
-# window that used it. Matrices that no word of the window asked for have none.
+# matrix, and each matrix that occurs is used once, where it lies. Its gradient is one product over all rows of the
+# window that used it. Matrices that no word of the window uses have none.
 
 
 class OneMatrix:

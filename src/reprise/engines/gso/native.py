@@ -24,8 +24,8 @@ FUNCTIONS = {"packed": "pp", "packed_free": "-p", "packed_train": "dpppp", "pack
 def get_terms(m: SymbolModel) -> dict[str, Tensor]:
     """Return the terms that a model has, by name; without S it is 1.
 
-    These are A (H, M), C (M, H), W (H, H), V and c; with a row a symbol B (n, M), S (n, H) and D (n, H), or (1, H)
-    where all symbols have the same.
+    These are A (H, M), C (M, H), W (H, H), V and c. B (n, M), S (n, H) and D (n, H) have a row a symbol. If all symbols
+    have the same S or D, it is (1, H).
     """
     if isinstance(m, GSO):  # (9)
         D = m.f[None] if m.D is None else m.D.T + m.f

@@ -2,8 +2,8 @@
 
 A line of n tokens gives n - 1 predictions, the first from the state that has read its first token. Inside a batch the
 lines lie in order of decreasing length. So those which last until a step are the first ones, and only these have a row.
-Row r of a step belongs to line r of its batch, and its state before is row r of the step before. Which lines make up a
-batch stays as it was: the gradient is that of the padded batch.
+Row r of a step belongs to line r of its batch, and its last state is row r of the step before. The batches keep their
+lines: the gradient is that of the padded batch.
 """
 
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def pack_lines(split: Split, lines: np.ndarray, batch_size: int) -> list[PackedB
     first, lengths = first[order], lengths[order]
     heads = np.arange(0, len(lengths), batch_size)  # the longest line of each batch
     steps = np.concatenate([[0], np.cumsum(lengths[heads])])
-    # A line counts from the first step of its batch on and no more after its last: running sums give the active rows.
+    # A line counts from the first step of its batch to its own last. Running sums give the active rows.
     starting = np.bincount(steps[batch], minlength=steps[-1] + 1)
     ended = np.bincount(steps[batch] + lengths, minlength=steps[-1] + 1)
     active = np.cumsum(starting - ended)[:-1].astype(np.int64)

@@ -3,8 +3,8 @@
     Z(a) = sum_x b(x) exp(a . phi(x)) = sum_c B_c exp(a . phi_c),    B_c = sum of b over the class
 
 is exact, because a . phi(x) is the same throughout a class; p(x) = p(c) b(x) / B_c. The M most frequent types, each
-with a feature of its own, are classes of one; the others share @notTop and differ by their tags alone: hundreds of
-bundles of tags instead of forty thousand types.
+with a feature of its own, are classes of one. The others share @notTop and differ by their tags alone. They are
+hundreds of bundles of tags instead of forty thousand types.
 """
 
 from __future__ import annotations

@@ -1,10 +1,15 @@
 """The C++ engine of log-linear RNNs: classes instead of types, and one product for all that can be.
 
-Against autograd on the readable model: the normaliser and the expected features are sums over classes (`classes.py`);
-the first layer's product with the input is made once for every class that a batch holds, not for every token; a
-weight's gradient is one product over all steps; a window's first step, which has no state before it, needs no product
-with U; what stands between the products is one pass (`loglinear.cpp`), and embeddings that a batch does not hold are
-left alone. Symbols as in `models/loglinear.py`.
+It differs from autograd on the readable model in these points:
+
+* The normaliser and the expected features are sums over classes (`classes.py`).
+* The first layer's product with the input is made once for every class in a batch, not for every token.
+* A weight's gradient is one product over all steps.
+* A window's first step, which has no state before it, needs no product with U.
+* All between the products is one pass (`loglinear.cpp`).
+* Embeddings that a batch does not hold are left alone.
+
+Symbols as in `models/loglinear.py`.
 """
 
 from __future__ import annotations
@@ -312,8 +317,8 @@ class LSTMLayer:
     ) -> Tensor:
         """Compute the states of rows x (R, 4H): step t of stream b takes row number[t, b], without numbers row t B + b.
 
-        Starts from h, c (B, H), or from zeros without a state, where the first step has no product. Returns the states
-        h_1 .. h_T (T, B, H), which stand until the next call.
+        Start from h, c (B, H), or without a state from zeros; the first step then has no product. Return the states
+        h_1 .. h_T (T, B, H), which stay until the next call.
         """
         T, B = shape
         h_0, c_0 = state or (None, None)
@@ -337,16 +342,16 @@ class LSTMLayer:
         return self.h[-1].clone(), self.c[-1].clone()
 
     def backward(self, dh: Tensor) -> Tensor:
-        """Compute derivatives by those of the states, dh (T, B, H), or (B, H) where the last state alone has one.
+        """Compute derivatives by those of the states, dh (T, B, H), or (B, H) if the last state alone has one.
 
-        Returns the derivatives by the gates' sums, (T, B, 4H), which stand until the next call; those by the state
-        before the window are not followed.
+        Return the derivatives by the gates' sums, (T, B, 4H), which stay until the next call. Those by the state before
+        the window are not computed.
         """
         load_cpp().backward(self.layer, self.window, self.U, dh.contiguous(), dh.dim() == 3, self.d_gates)
         return self.d_gates
 
     def get_factors(self) -> tuple[Tensor, Tensor]:
-        """Return (n, H) and (n, 4H), whose product h' d is the gradient of U: of all steps that had a state before."""
+        """Return h (n, H) and d (n, 4H), whose product h' d is the gradient of U, of all steps not from zeros."""
         before, d = self.h[:-1].flatten(0, 1), self.d_gates[1:].flatten(0, 1)
         if self.state is not None:
             before, d = torch.cat([self.state[0], before]), self.d_gates.flatten(0, 1)

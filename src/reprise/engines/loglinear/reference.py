@@ -21,8 +21,8 @@ class StepSettings:
         rho: How much of the mean square stays.
         epsilon: Beside the root.
         inside: Inside the root.
-        floor: A target whose probability lies below it, or above 1 - floor, gives no gradient, as in Keras 1; 0: each
-            gives one.
+        floor: A target whose probability lies below it, or above 1 - floor, gives no gradient, as in Keras 1. With 0
+            each gives one.
     """
 
     learning_rate: float
@@ -33,11 +33,11 @@ class StepSettings:
 
 
 class LanguageModelWindows:
-    """Training by RMSProp.
+    """Train by RMSProp.
 
     Words x are (T, B) int64. Targets y are (B,), the words after the windows, or (T, B), the word after every word.
-    Without a state (None) a window starts from zeros; with one, h and c of every layer (B, H), it starts there and
-    leaves the last state in it. Subclasses say how `process_batch` computes, and how a state of zeros is made.
+    Without a state (None) a window starts from zeros. A state holds h and c of every layer (B, H). The window starts
+    there and leaves the last state in it. Subclasses define `process_batch`, and how a state of zeros is made.
     """
 
     state: State | None = None

@@ -1,7 +1,7 @@
 """The C++ engine of the batch-1 language models: `rntn.cpp` does the work, without the interpreter's lock.
 
-Here the parameters of the readable model are laid out as it needs them: rows padded with zeros to whole vectors,
-recurrence matrices transposed, W_o in tiles of words with b_o as their last row.
+It takes the parameters of the readable model in its own layout. Rows are padded with zeros to whole vectors, recurrence
+matrices are transposed, and W_o lies in tiles of words with b_o as their last row.
 """
 
 import math

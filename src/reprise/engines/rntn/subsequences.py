@@ -1,6 +1,6 @@
 """The stretches of text that one update reads: Salle and Villavicencio (ACL 2018), section 4.
 
-Sentences are split into subsequences of 20 words, each one step of stochastic gradient descent; the state is carried
+Sentences are split into subsequences of 20 words, each one step of stochastic gradient descent. The state is carried
 from one to the next and reset between sentences only.
 """
 
@@ -71,9 +71,9 @@ class StepSettings:
 def cut_subsequences(split: Split, start: int | None, length: int = 20, carry: bool = False) -> Subsequences:
     """Cut the sentences of a corpus split into subsequences of at most `length` words.
 
-    `start`, the id of </s>, is the input before the first word of a sentence; </s> ends each sentence in
+    `start`, the id of </s>, is the input before the first word of a sentence. </s> ends each sentence in
     `split.tokens`, so it is predicted and counted. `carry` is for running text: sentence ends are ignored and the state
-    is reset before the first subsequence alone; there `start` may be None, and the first word is only read.
+    is reset before the first subsequence alone. There `start` may be None; the first word is then only read.
     """
     if start is None and not carry:
         raise ValueError("sentences need a start symbol; only running text (carry) goes without")

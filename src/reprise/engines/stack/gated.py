@@ -1,7 +1,7 @@
-"""GRU and LSTM of document 001 in fewer operations: on a GPU the number of a step's kernels costs more than their size.
+"""Compute GRU and LSTM of document 001 in fewer operations.
 
-Parameters and equations are those of the readable models, `reprise.models.gated`. Gates that read the same, by matrices
-that all words share, have one product.
+On a GPU the number of a step's kernels costs more than their size. Parameters and equations are those of the readable
+models, `reprise.models.gated`. Gates that read the same, by matrices that all words share, have one product.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Stacks of log-linear RNNs (document 004): features of types as matrices of their classes, which `vmap` can follow.
 
-Types with the same features form a class (`Classes`): psi(x) E is a product with the tags of x's class, and the
-normaliser of equation 13 a sum over classes. Both are what the readable model computes with sparse matrices.
+Types with the same features form a class (`Classes`). psi(x) E is a product with the tags of x's class, and the
+normaliser of equation 13 is a sum over classes. Both are what the readable model computes with sparse matrices.
 """
 
 from typing import Any

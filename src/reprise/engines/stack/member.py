@@ -54,8 +54,8 @@ class Member(ABC):
     Attributes:
         rows: Parameters that are tables of which a batch reads a few rows, each with the name of the input that lists
             these rows. Others are not differentiated. No row is listed twice; padding in a list is -1.
-        parameters: Before the first step, and after the member has left the stack, they are tensors of its own,
-            meanwhile views of the stack's.
+        parameters: Tensors of its own before the first step and after the member has left the stack. Meanwhile they are
+            views of the stack's.
         optimiser_state: What the optimiser carries from step to step, stored like the parameters.
     """
 
@@ -187,8 +187,8 @@ def find_distinct(words: np.ndarray, limit: int, min_size: int = 0) -> tuple[Ten
         min_size: The list has at least so many places.
 
     Returns:
-        The numbers, filled up with -1 to as many as `words` could hold, or `min_size`, at most `limit`; and the place
-        of each word's number in the list, in the shape of `words`.
+        The numbers, and the place of each word's number in their list, in the shape of `words`. The list is filled up
+        with -1 to as many as `words` could hold, or `min_size`, at most `limit`.
     """
     numbers, places = np.unique(words, return_inverse=True)
     rows = np.full(min(max(words.size, min_size), limit), -1, np.int64)

@@ -4,7 +4,7 @@
 rate and the number of its step, counted from 1, (R,) each. It returns the new values and writes nothing.
 
 Of a table of which a step reads some rows, SGD and RMSProp update these alone (`by_rows`). SGD leaves other rows as
-they are; so does RMSProp, but their mean squares fall by rho a step: a row that comes back is caught up first. Adam
+they are. So does RMSProp, but their mean squares fall by rho a step: a row that comes back is caught up first. Adam
 moves every row that ever had a gradient at every step, by its first moment. No closed form says how far after k steps.
 So it has to update the whole table, which costs a pass over three tensors of the table's size.
 """

@@ -24,7 +24,7 @@ class Programs:
     """Calls functions of dictionaries of tensors on `device`; `log` takes a line for the log.
 
     On a CPU a call is a plain call. On a GPU the first call of a shape is plain as well, which also warms the libraries
-    up; the second captures the function, and from then on its graph is replayed. A function may write in place to
+    up. The second captures the function, and later ones replay its graph. A function may write in place to
     tensors of its own and keeps nothing else from call to call. Once a capture fails all calls are plain.
     """
 

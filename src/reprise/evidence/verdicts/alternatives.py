@@ -1,7 +1,7 @@
 """The answer to a claim under an alternative choice of one assumption.
 
 A reading is one choice of every assumption. The claim is judged on the comparisons whose experiments were all run under
-the reading; experiments that do not depend on the assumption count as they are. A comparison holds if its estimate is
+the reading. Experiments that do not depend on the assumption count as they are. A comparison holds if its estimate is
 on the side of the claim, even with one replica. Readings share no variance, so few replicas rarely decide.
 """
 

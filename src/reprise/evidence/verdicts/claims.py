@@ -32,8 +32,9 @@ from reprise.units import is_ratio_scale
 def judge_claims(project: Project, loaded: Mapping[str, Mapping[str, Runs]]) -> dict[str, dict[str, Decision]]:
     """Judge every claim, by paper and key, from what `load_runs` gives.
 
-    Errors: `UserError` for a damaged record, and for a claim, an alternative to what it measures, or a number of the
-    paper, about a metric that no finished replica has.
+    Raises:
+        UserError: A record is damaged. Or a claim, its alternative metric or a number of the paper is about a metric
+            that no finished replica has.
     """
     decisions: dict[str, dict[str, Decision]] = {}
     for paper_id, runs in loaded.items():

@@ -67,8 +67,8 @@ def classify_evidence(claim: Claim, table: Table) -> str:
 def _must_wait(claim: Claim, table: Table, needed: list[str], absent: list[str]) -> bool:
     """Tell whether a question of unit has to wait.
 
-    A unit is one for all numbers of a table, so that the models that were run say which; but the reference has to be
-    there, and what an alternative changes.
+    All numbers of a table have one unit, so the models that were run can decide it. But the reference has to be there,
+    and what an alternative changes.
     """
     models = {name for name in needed if name in claim.unit.experiments}
     return models <= set(absent) or any(

@@ -133,8 +133,8 @@ def decide_optimum(claim: Claim, table: Table) -> Verdict:
     """Test that one value of the varied setting is optimal in all sweeps of `optimum`.
 
     A value is optimal if no other value of its sweep has a metric lower by more than the margin, in every sweep. The
-    claim agrees if one value is significantly so, at the level divided by the number of values: the best is chosen
-    after its numbers are known. It disagrees if every value is refuted.
+    claim agrees if one value is significantly so, at the level divided by the number of values. The division is due
+    because the best is chosen after its numbers are known. It disagrees if every value is refuted.
     """
     places, table = range(len(claim.optimum[0])), replace(table, covered=lambda names: True)
     serving = [

@@ -29,14 +29,14 @@ _READ_LENGTH = 1000
 
 
 class CharacterWindows(Steps):
-    """Steps 0, 1, …, `steps` - 1 on `batch_size` windows of `length` characters, each of which predicts the next.
+    """Make steps 0, 1, …, `steps` - 1 on `batch_size` windows of `length` characters, each of which predicts the next.
 
-    `window_state` zero: windows begin anywhere, drawn with replacement, and are read from a zero state. carried: each
-    of the streams begins at a random place and goes on where its last window ended, with its state; at the end of the
-    book it goes on from the beginning, from zero.
+    With the `window_state` zero, windows begin anywhere, drawn with replacement, and are read from a zero state. With
+    carried, each of the streams begins at a random place. It continues where its last window ended, with its state. At
+    the end of the book it returns to the beginning, with a zero state.
 
-    The loss that is logged, every `log_every` steps, is the mean over the step's own characters before its update, in
-    nats; texts are written after the update, every `sample_every`.
+    The loss is logged every `log_every` steps. It is the mean over the step's own characters before its update, in
+    nats. Texts are written after the update, every `sample_every` steps.
     """
 
     KEPT = ("step", "losses", "measures", "samples", "carried")

@@ -38,8 +38,8 @@ class CorpusFacts(Pieces):
 def list_corpus_metrics(corpus: Corpus) -> list[dict[str, Any]]:
     """Return a metric a number among `corpus.facts`, named by the keys that lead to it, joined by dots.
 
-    {"tokens": {"train": 5}} with a split called train is the metric tokens of the split train; all others are of
-    the split "all", and {"corpus": {"tokens": 9}} is the metric tokens of it. Texts and lists are passed over.
+    {"tokens": {"train": 5}} with a split called train is the metric tokens of the split train. All others are of the
+    split "all": {"corpus": {"tokens": 9}} is the metric tokens of it. Texts and lists are passed over.
     """
     metrics = []
     for keys, value in _list_numbers(corpus.facts, ()):

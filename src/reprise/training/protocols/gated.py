@@ -106,7 +106,7 @@ class BatchedSGD(HalvingSchedule):
     def _draw_masks(self, first: int, T: int, B: int) -> Masks | None:
         """Draw dropout masks for embeddings and softmax input from step `first` on, (T, B, E) and (T, B, H).
 
-        Word b of step t takes place t B + b of the epoch: its masks depend neither on `steps` nor on the engine.
+        Word b of step t takes place t B + b of the epoch. So its masks depend neither on `steps` nor on the engine.
         """
         p, sizes = self.options["dropout"], self.config["model"]["options"]
         if not p:

@@ -23,14 +23,15 @@ _READ_BATCH_SIZE = 64
 
 
 class LineEpochs(BatchEpochs):
-    """Replica r trains on fold r and is seeded with r: replicas of two experiments are pairs.
+    """Train replica r on fold r, seeded with r: replicas of two experiments are pairs.
 
-    Every epoch reads all training lines in a new random order and is followed by the loss on the validation lines. When
-    the last one is over, or became unstable, the test lines are read with the parameters of the best epoch: that of the
-    lowest validation loss ("best-valid"). A loss that is not finite ends training. As long as one epoch was finished
-    the best of them counts, and `diverged_epoch` says in which one it happened; else `Diverged` is raised.
+    Every epoch reads all training lines in a new random order, and then the validation lines. After the last one, or
+    once training became unstable, the test lines are read. Their model is that of the best epoch, the one with the
+    lowest validation loss ("best-valid"). A loss that is not finite ends training. If an epoch was finished before, the
+    best of these counts, and `diverged_epoch` is the one that diverged. Otherwise `Diverged` is raised.
 
-    UserError without a corpus, or with one that has no such fold.
+    Raises:
+        UserError: There is no corpus, or it has no such fold.
     """
 
     PARTS, LAST_PARTS = ("train", "valid"), ("test",)

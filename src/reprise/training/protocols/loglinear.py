@@ -30,18 +30,20 @@ _SAMPLE = 2  # stream of random numbers
 
 
 class Windows(Epochs):
-    """Epochs over the training text, each followed by the loss on the validation and both test texts.
+    """Train for epochs over the training text, each followed by the loss on the validation and both test texts.
 
-    With the scheme "sliding" a target is the word after W others; "streams" is truncated backpropagation on a carried
-    state (`loglinear_text.py`). Training ends after `patience` epochs in a row whose validation loss is not below the
-    lowest before them, or after `max_epochs`. Reported are the losses of the last epoch (`cross_entropy`), as of a
-    training whose weights are not taken back. Beside them stand those of the epoch with the lowest validation loss
-    (`cross_entropy_best`). The training loss of an epoch is the mean over its batches, as Keras shows it: each under
-    the weights before its step.
+    With the scheme "sliding" a target is the word after W others. "streams" is truncated backpropagation on a carried
+    state (`loglinear_text.py`). Training ends after `patience` epochs in a row without a new lowest validation loss, or
+    after `max_epochs`. Reported are the losses of the last epoch (`cross_entropy`), as of a training whose weights are
+    not taken back. Beside them stand those of the epoch with the lowest validation loss (`cross_entropy_best`). The
+    training loss of an epoch is the mean over its batches, each under the weights before its step, as Keras shows it.
 
     After the last epoch the training text is read with the last weights (`cross_entropy_evaluated`). With the scheme
     "sliding" the agreement pairs are judged, if the corpus has any. Words are then drawn too, `sample_words` a text,
-    after the last window of the training text. UserError without a corpus, or with one that does not fit.
+    after the last window of the training text.
+
+    Raises:
+        UserError: There is no corpus, or it does not fit.
     """
 
     PARTS, LAST_PARTS = ("train", "valid", *TESTS), (TRAINING_TEXT, "agreement", "sample")

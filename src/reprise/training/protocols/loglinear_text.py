@@ -22,10 +22,10 @@ _ORDER = 1  # stream of random numbers: the order of an epoch's windows
 
 
 class SlidingWindows:
-    """Every W tokens in a row predict the token after them, each window by itself, from a state of zeros.
+    """Predict every token from the W tokens before it, each window by itself, from a state of zeros.
 
-    Windows begin at every token (step 1) and cross the bounds of sentences; the first W tokens of a split are only
-    read. An epoch takes the training windows in an order of its own, `batch` at a time, the last batch being smaller.
+    Windows begin at every token (step 1) and cross the bounds of sentences. The first W tokens of a split are only
+    read. An epoch takes the training windows in an order of its own, `batch` at a time; the last batch may be smaller.
     """
 
     is_carried = False

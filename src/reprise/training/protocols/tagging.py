@@ -60,8 +60,8 @@ def sort_by_length(numbers: np.ndarray, *lengths: np.ndarray) -> np.ndarray:
 def shuffle_batches(size: int, pool: int, generator: torch.Generator, *lengths: np.ndarray) -> list[np.ndarray]:
     """Shuffle all sentences of these lengths into batches of sentences of like length, in random order.
 
-    Sentences are shuffled, sorted by length within pools of so many batches, cut, and the batches shuffled: how long a
-    batch's sentences are says nothing about the next one's.
+    Sentences are shuffled, sorted by length within pools of so many batches, and cut; then the batches are shuffled. So
+    the length of a batch's sentences says nothing about the next one's.
     """
     numbers = torch.randperm(len(lengths[0]), generator=generator).numpy()
     pools = (sort_by_length(some, *lengths) for some in cut_batches(numbers, size * pool))
@@ -78,12 +78,13 @@ class Items(NamedTuple):
 
 
 class SentenceSGD(BatchEpochs):
-    """Epochs over the training sentences, each followed by the validation and the test text.
+    """Train for epochs over the training sentences, each followed by the validation and the test text.
 
-    Every epoch reads all sentences once, in batches of its own. It ends after `patience` epochs in a row whose
-    validation accuracy is not above the highest before them, or after `max_epochs`; what is reported is the first epoch
-    with the highest. The training loss of an epoch is the mean over its batches, each under the weights before its
-    step. A class says `make_items` a corpus's split, and how many classes there are, `count_classes` the corpus.
+    Every epoch reads all sentences once, in batches of its own. Training ends after `patience` epochs in a row without
+    a new highest validation accuracy, or after `max_epochs`. The first epoch with the highest is reported. The training
+    loss of an epoch is the mean over its batches, each under the weights before its step.
+
+    Subclasses define `make_items`, the sentences of a split, and `count_classes`, the number of a corpus's classes.
     """
 
     KEPT = (*BatchEpochs.KEPT, "right")

@@ -19,11 +19,11 @@ _UNITS |= dict.fromkeys(("cross_entropy", "score_cross_entropy", "scored_nats"),
 
 
 class WordNGramCount(Pieces):
-    """Models of 1, 2, ... words from the first 2^-halvings of the training sentences, twice as many, ..., all of them.
+    """Estimate models of 1, 2, ... words from the first 2^-halvings of the training sentences, twice as many, ..., all.
 
-    A piece of work is one order on one part of the text. Nothing is drawn, so that one replica says all. Each split's
-    first words are predicted after the boundary word `</s>`, which is predicted and counted itself at the end of every
-    sentence. `boundary` says whether a context reaches into the sentence before.
+    A piece of work is one order on one part of the text. Nothing is drawn, so one replica says all. Each split's first
+    words are predicted after the boundary word `</s>`. At the end of every sentence `</s>` itself is predicted and
+    counted. `boundary` says whether a context reaches into the sentence before.
     """
 
     unit = "model"
