@@ -10,7 +10,6 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 from markupsafe import Markup
@@ -31,6 +31,7 @@ from reprise.evidence.stability import RISE
 from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
 from reprise.evidence.verdicts.kinds import CLEAR
 from reprise.files import write_atomically
+from reprise.processes import read_output
 from reprise.records.resolved import FULL
 from reprise.report.page import cards
 from reprise.report.page.forest import plot_summary
@@ -55,6 +56,7 @@ _APPENDIX_TABLES = ("shared.claims", "shared.assumptions", "shared.printed", "sh
 _URL_ESCAPES = str.maketrans({character: f"%{ord(character):02X}" for character in '"#%<>\\'})
 """Characters that an address may not contain, and their escapes."""
 _NUMBERED = re.compile(r"(table|figure)-\d")
+_GIT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -70,14 +72,14 @@ class Origin:
         """Read the origin from git; what it does not know is left out."""
 
         def run_git(*arguments: str) -> str:
-            result = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True, check=False)
-            return result.stdout.strip() if result.returncode == 0 else ""
+            return (read_output(["git", "-C", str(root), *arguments], _GIT_SECONDS) or "").strip()
 
-        repository = run_git("remote", "get-url", "origin")
+        address = urlsplit(run_git("remote", "get-url", "origin").removesuffix(".git"))
+        host = address.netloc.rpartition("@")[2]  # before it may stand a password, which no page is to show
         return cls(
             date=run_git("log", "-1", "--format=%cs"),
             commit=run_git("log", "-1", "--format=%h"),
-            repository=repository.removesuffix(".git") if repository.startswith("https://") else "",
+            repository=f"https://{host}{address.path}" if address.scheme == "https" else "",
         )
 
 
