@@ -8,10 +8,13 @@ import pytest
 from report_case import ROOT, contexts, experiments, make_project
 
 from reprise import cli
+from reprise.config.schema import Deviation
 from reprise.errors import UserError
 from reprise.report.page.readme import BEGIN, END, render_results, write_results
 from reprise.report.parts.context import load_contexts
 from reprise.report.parts.summary import summarise
+
+DEVIATION = Deviation(title="other text", why="licence", data=True)
 
 
 def test_what_stands_around_the_results_is_kept(tmp_path):
@@ -58,6 +61,29 @@ def test_a_remark_stands_while_its_claims_have_the_answers_that_it_rests_on():
     for key in remark.while_:
         changed = [replace(a, decision=decided(a, "undecided" if a.claim == key else None)) for a in answers]
         assert replace(document, answers=changed).remark == ""
+
+
+def test_claims_and_data_of_two_papers_of_one_document_are_all_listed():
+    summary = summarise(contexts())
+    first, second = (d for d in summary.documents if d.number == "002")
+
+    def contradict(document):
+        answers = document.trained_answers
+        opposite = [
+            replace(a, decision=decided(a, "agrees"), lower_decisions=(decided(a, "disagrees"),)) for a in answers[:1]
+        ]
+        return replace(document, answers=opposite + answers[1:])
+
+    keys = [document.trained_answers[0].claim for document in (first, second)]
+    documents = [contradict(first), contradict(second)]
+    assert replace(summary, documents=documents).contradicted_claims == {"002": keys}
+    deviations = {"one": DEVIATION, "two": DEVIATION.model_copy(update={"title": "other words"})}
+    papers = [
+        replace(d, context=replace(d.context, paper=d.context.paper.model_copy(update={"deviations": deviations})))
+        for d in documents
+    ]
+    titles = [("002", "other text"), ("002", "other words")]
+    assert replace(summary, documents=papers).replaced_data == titles * 2
 
 
 def decided(answer, wanted):

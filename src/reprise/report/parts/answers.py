@@ -115,7 +115,8 @@ def select_answer(paper: str, key: str, title: str, decisions: Mapping[str, Deci
     judged_tiers = [tier for tier, answer in zip(order, answers, strict=True) if answer in JUDGED]
     tiers_with_data = [tier for tier, answer in zip(order, answers, strict=True) if answer != NO_DATA]
     tier = [*judged_tiers, *tiers_with_data, *order][0]
-    lower_decisions = tuple(filter(None, (decisions[other] for other in order[order.index(tier) + 1 :])))
+    lower_tiers = order[order.index(tier) + 1 :]
+    lower_decisions = tuple(filter(None, (decisions[lower_tier] for lower_tier in lower_tiers)))
     return Answer(paper, key, title, tier, decisions[tier], lower_decisions)
 
 

@@ -274,9 +274,8 @@ def load_contexts(project: Project, experiments: list[Resolved]) -> dict[str, Co
     full_tier_claims = {} if tier == FULL else read_claims(project.root, FULL)
     datasets = dict(project.config.datasets)
     for name, dataset in datasets.items():
-        if (
-            project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACED_PREPARATION
-        ):  # the raw text takes the place of Mikolov's
+        # A user's own raw text takes the place of Mikolov's.
+        if project.config.ldc_wsj and dataset.prepare == ldc_wsj.REPLACED_PREPARATION:
             datasets[name] = dataset.model_copy(update={"title": _LDC_TITLE, "prepare": "ldc_wsj"})
     contexts: dict[str, Context] = {}
     for name, paper in project.papers.items():

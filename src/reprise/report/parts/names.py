@@ -112,7 +112,7 @@ def _name_whole_metric(metric: str, split: str) -> str:
     if metric == "longest_step":
         return _LONGEST_STEP_NAMES.get(split, f"longest step, {split_name}")
     if match := _AGREEMENT.fullmatch(metric):
-        restrictions = [match[text_share] for text_share in ("feature", "kind") if match[text_share] != "all"]
+        restrictions = [match[group] for group in ("feature", "kind") if match[group] != "all"]
         span = f"{match['span'].replace('-', ' to ')} token{'' if match['span'] == '1' else 's'}"
         distance = "at any distance" if match["span"] == "all" else f"at a distance of {span}"
         return f"{_METRIC_NAMES['agreement'].format(split=split_name)} {', '.join([distance, *restrictions])}"

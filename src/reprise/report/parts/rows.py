@@ -111,16 +111,16 @@ def make_setting_cells(name: str, decision: Judged, is_reduced: bool = False, ha
     cells, comparisons = make_comparison_cells(weakest), list_deciding_comparisons(decision)
     description = cells.compared
     if len(comparisons) > 1:
-        held_count = sum(comparison.answer == AGREES for comparison in comparisons)
-        held_text = (
-            "all hold"
-            if held_count == len(comparisons)
-            else "none holds"
-            if not held_count
-            else f"{held_count} hold{'s' if held_count == 1 else ''}"
-        )
-        description = f"{description} (weakest of {len(comparisons)} comparisons; {held_text})"
+        description += f" (weakest of {len(comparisons)} comparisons; {_count_held(comparisons)})"
     return Cells(name, description, cells.paper, cells.ours, cells.n, answer, (decision.size or "") if has_size else "")
+
+
+def _count_held(comparisons: Sequence[AnyComparison]) -> str:
+    """Write how many of several comparisons hold: "all hold", "none holds", "1 holds", "3 hold"."""
+    count = sum(comparison.answer == AGREES for comparison in comparisons)
+    if count == len(comparisons):
+        return "all hold"
+    return f"{count or 'none'} {'hold' if count > 1 else 'holds'}"
 
 
 def list_deciding_comparisons(decision: Judged) -> list[AnyComparison]:

@@ -117,41 +117,56 @@ class Summary:
 
     Attributes:
         documents: The documents, with their answers.
-        answers: The answers to all claims.
         record_count: The number of run records.
-        diverged_runs: The number of training runs that diverged, by model and document.
-        unstable_count: The number of training runs that finished, but became unstable.
-        failed_runs: The experiments of a document with such training runs.
+        failed_runs: The experiments with training runs that diverged or became unstable, by document.
         sensitivity: How the answers depend on the statistical test; claims as "001 R1".
-        trained_counts: The number of claims about trained models, by answer.
-        other_counts: The number of all other claims, about equations, sizes and counts, by answer.
-        main_counts: The number of main claims, by answer.
-        alternatives_tried: The number of answers with an alternative setting.
-        alternatives_changed: The number of these that an alternative changes.
-        criteria_set_late: The number of agreeing answers whose criterion was set when the numbers were known.
-        contradicted_claims: Claims to which a lower tier gives the opposite answer, by document.
-        doubtful_units: Claims about the unit of a paper's numbers that do not agree.
-        replaced_data: What replaces a paper's data, by document.
         nearest_settings: The settings nearest to the paper's numbers.
     """
 
     documents: list[Document]
-    answers: list[Answer]
     record_count: int
-    diverged_runs: dict[str, int]
-    unstable_count: int
     failed_runs: list[tuple[str, Stability]]
     sensitivity: Sensitivity
-    trained_counts: Counter[str]
-    other_counts: Counter[str]
-    main_counts: Counter[str]
-    alternatives_tried: int
-    alternatives_changed: int
-    criteria_set_late: int
-    contradicted_claims: dict[str, list[str]]
-    doubtful_units: list[str]
-    replaced_data: dict[str, str]
     nearest_settings: list[NearestSetting]
+
+    @property
+    def document_numbers(self) -> list[str]:
+        """List the numbers of the documents, each once."""
+        return sorted({document.number for document in self.documents})
+
+    @property
+    def diverged_runs(self) -> dict[str, int]:
+        """Count the training runs that diverged, by model and document; models without any are left out."""
+        diverged_runs = Counter[str]()
+        for document, counts in self.failed_runs:
+            diverged_runs[f"{counts.title.partition(',')[0]} of document {document}"] += counts.diverged
+        return dict(+diverged_runs)
+
+    @property
+    def unstable_count(self) -> int:
+        """Count the training runs that finished, but became unstable."""
+        return sum(counts.unstable for _, counts in self.failed_runs)
+
+    @property
+    def trained_answers(self) -> list[Answer]:
+        """List the answers to claims about trained models."""
+        return [answer for document in self.documents for answer in document.trained_answers]
+
+    @property
+    def trained_counts(self) -> Counter[str]:
+        """Count the claims about trained models, by answer."""
+        return count_answers(self.trained_answers)
+
+    @property
+    def other_counts(self) -> Counter[str]:
+        """Count all other claims, about equations, sizes and counts, by answer."""
+        answers = (answer for document in self.documents for answer in document.answers)
+        return count_answers(answer for answer in answers if not answer.is_trained)
+
+    @property
+    def main_counts(self) -> Counter[str]:
+        """Count the main claims, by answer."""
+        return count_answers(document.main_answer for document in self.documents if document.main_answer)
 
     @property
     def trained_count(self) -> int:
@@ -160,8 +175,8 @@ class Summary:
 
     @property
     def unanswered_count(self) -> int:
-        """Count those of them that have no answer."""
-        return sum(n for answer, n in self.trained_counts.items() if answer not in DECIDED_ANSWERS)
+        """Count the claims about trained models that have no answer."""
+        return sum(document.unanswered_count for document in self.documents)
 
     @property
     def other_unanswered_count(self) -> int:
@@ -169,57 +184,74 @@ class Summary:
         return sum(n for answer, n in self.other_counts.items() if answer not in DECIDED_ANSWERS)
 
     @property
-    def document_numbers(self) -> list[str]:
-        """List the numbers of the documents, each once."""
-        return sorted({document.number for document in self.documents})
+    def answers_with_alternatives(self) -> list[Answer]:
+        """List the answers about trained models with an alternative setting."""
+        return [answer for answer in self.trained_answers if answer.answer in JUDGED and answer.alternatives]
+
+    @property
+    def alternatives_tried(self) -> int:
+        """Count the answers with an alternative setting."""
+        return len(self.answers_with_alternatives)
+
+    @property
+    def alternatives_changed(self) -> int:
+        """Count the answers that an alternative setting changes."""
+        return sum(any(one.flips for _, one in answer.alternatives) for answer in self.answers_with_alternatives)
+
+    @property
+    def criteria_set_late(self) -> int:
+        """Count the agreeing answers whose criterion was set when the numbers were known."""
+        agreeing = (answer.decision for answer in self.trained_answers if answer.answer == AGREES)
+        return sum(bool(decision and decision.afterwards) for decision in agreeing)
+
+    @property
+    def contradicted_claims(self) -> dict[str, list[str]]:
+        """List the claims to which a lower tier gives the opposite answer, by document."""
+        claims: dict[str, list[str]] = {}
+        for document in self.documents:
+            for answer in document.trained_answers:
+                if answer.is_contradicted:
+                    claims.setdefault(document.number, []).append(answer.claim)
+        return claims
+
+    @property
+    def doubtful_units(self) -> list[str]:
+        """List the claims about the unit of a paper's numbers that do not agree."""
+        return [
+            f"document {document.number} ({answer.claim})"
+            for document in self.documents
+            for answer in document.answers
+            if answer.decision and answer.decision.kind == "unit" and answer.answer != AGREES
+        ]
+
+    @property
+    def replaced_data(self) -> list[tuple[str, str]]:
+        """List the deviations by which data are replaced, each with the number of its document."""
+        return [
+            (document.number, deviation.title)
+            for document in self.documents
+            for deviation in document.context.paper.deviations.values()
+            if deviation.data
+        ]
 
 
 def summarise(tiers: Tiers) -> Summary:
     """Summarise the results of all tiers."""
     tiers = select_judging_tiers(tiers)
     answers = collect_answers(tiers)
-    contexts = list(next(iter(tiers.values())).values())
-    documents = [_make_document(context, answers) for context in contexts]
+    documents = [_make_document(context, answers) for context in next(iter(tiers.values())).values()]
     all_contexts = [context for papers in tiers.values() for context in papers.values()]
     stability = [
         (context.paper.document, counts) for context in all_contexts for counts in count_unstable(context.runs.values())
     ]
-    diverged_runs = Counter[str]()
-    for document, counts in stability:
-        diverged_runs[f"{counts.title.partition(',')[0]} of document {document}"] += counts.diverged
-    trained = [answer for answer in answers if answer.is_trained]
-    with_alternatives = [answer for answer in trained if answer.answer in JUDGED and answer.alternatives]
     numbers = {document.id: document.number for document in documents}
+    nearest_settings = (_find_nearest_setting(document.context, document.answers) for document in documents)
     return Summary(
         documents=documents,
-        answers=answers,
         record_count=sum(len(runs.replicas) for context in all_contexts for runs in context.runs.values()),
-        diverged_runs=dict(+diverged_runs),
-        unstable_count=sum(counts.unstable for _, counts in stability),
         failed_runs=[(document, counts) for document, counts in stability if counts.diverged or counts.unstable],
         sensitivity=examine_sensitivity({f"{numbers[a.paper]} {a.claim}": a.decision for a in answers if a.decision}),
-        trained_counts=count_answers(trained),
-        other_counts=count_answers(answer for answer in answers if not answer.is_trained),
-        main_counts=count_answers(document.main_answer for document in documents if document.main_answer),
-        alternatives_tried=len(with_alternatives),
-        alternatives_changed=sum(
-            any(alternative.flips for _, alternative in answer.alternatives) for answer in with_alternatives
-        ),
-        criteria_set_late=sum(bool(a.decision and a.decision.afterwards) for a in trained if a.answer == AGREES),
-        contradicted_claims={
-            document.number: keys
-            for document in documents
-            if (keys := [a.claim for a in document.trained_answers if a.is_contradicted])
-        },
-        doubtful_units=[
-            f"document {numbers[a.paper]} ({a.claim})"
-            for a in answers
-            if a.decision and a.decision.kind == "unit" and a.answer != AGREES
-        ],
-        replaced_data=_find_replaced_data(contexts),
-        nearest_settings=[
-            setting for document in documents if (setting := _find_nearest_setting(document.context, document.answers))
-        ],
+        nearest_settings=[setting for setting in nearest_settings if setting],
     )
 
 
@@ -230,14 +262,21 @@ def _make_document(context: Context, answers: Sequence[Answer]) -> Document:
     return Document(context, main, own_answers)
 
 
-def _find_replaced_data(contexts: Sequence[Context]) -> dict[str, str]:
-    """Return the titles of the deviations by which a document's data are replaced, by its number."""
-    return {
-        context.paper.document: deviation.title
-        for context in contexts
-        for deviation in context.paper.deviations.values()
-        if deviation.data
+def _count_diverged_runs(stability: Sequence[tuple[str, Stability]]) -> dict[str, int]:
+    """Count the training runs that diverged, by model and document; models without any are left out."""
+    diverged_runs = Counter[str]()
+    for document, counts in stability:
+        diverged_runs[f"{counts.title.partition(',')[0]} of document {document}"] += counts.diverged
+    return dict(+diverged_runs)
+
+
+def _list_contradicted_claims(documents: Sequence[Document]) -> dict[str, list[str]]:
+    """List the claims to which a lower tier gives the opposite answer, by document."""
+    claims = {
+        document.number: [answer.claim for answer in document.trained_answers if answer.is_contradicted]
+        for document in documents
     }
+    return {number: keys for number, keys in claims.items() if keys}
 
 
 def _find_nearest_setting(context: Context, answers: Sequence[Answer]) -> NearestSetting | None:

@@ -86,12 +86,12 @@ def estimate_computed_mean(
     """Estimate the mean of numbers that no record holds; `compute_values` gives them by experiment, one a replica."""
     if name not in context.runs:
         return MeanEstimate(None, 0)
+    family = context.measured_runs.members({context.runs[name].family})
     runs = {}
-    for run in {name: context.runs[name]} | {
-        r.name: r for r in context.measured_runs.members({context.runs[name].family})
-    }:
-        replicas = [Replica(i, None, True, {_COMPUTED: float(value)}) for i, value in enumerate(compute_values(run))]
-        runs[run] = replace(context.runs[run], replicas=replicas)
+    for member in (context.runs[name], *family):
+        values = enumerate(compute_values(member.name))
+        replicas = [Replica(i, None, True, {_COMPUTED: float(value)}) for i, value in values]
+        runs[member.name] = replace(member, replicas=replicas)
     return _estimate_mean(name, _COMPUTED, Table(runs))
 
 

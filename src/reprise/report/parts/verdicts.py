@@ -109,23 +109,23 @@ def summarise_changes(alternatives: Iterable[tuple[str, Alternative]]) -> str:
     """
     keys: dict[tuple[int, str], list[str]] = {}
     for key, alternative in alternatives:
-        if not has_comparisons(alternative):
-            outcome = 3, "not part of the alternative"
-        elif not is_judged(alternative):
-            outcome = 2, alternative.answer
-        elif alternative.flips:
-            change = f"{alternative.before} → {alternative.answer}" if alternative.answer in {AGREES, DISAGREES} else ""
-            tendency = "undecided, as claimed" if alternative.holds else "undecided, contrary to the claim"
-            outcome = 0, (change or tendency) + format_coverage(alternative)
-        else:
-            outcome = (
-                1,
-                f"no change{format_coverage(alternative)}" + (" (the same numbers)" if alternative.same else ""),
-            )
-        keys.setdefault(outcome, []).append(key)
-    return "; ".join(
-        f"{', '.join(keys[outcome])}: {outcome[1]}" for outcome in sorted(keys, key=lambda outcome: outcome[0])
-    )
+        keys.setdefault(_describe_outcome(alternative), []).append(key)
+    outcomes = sorted(keys, key=lambda outcome: outcome[0])
+    return "; ".join(f"{', '.join(keys[place, text])}: {text}" for place, text in outcomes)
+
+
+def _describe_outcome(alternative: Alternative) -> tuple[int, str]:
+    """Return what an alternative does to an answer, after its place in the order of `summarise_changes`."""
+    if not has_comparisons(alternative):
+        return 3, "not part of the alternative"
+    if not is_judged(alternative):
+        return 2, alternative.answer
+    coverage = format_coverage(alternative)
+    if not alternative.flips:
+        return 1, f"no change{coverage}{' (the same numbers)' if alternative.same else ''}"
+    if alternative.answer in {AGREES, DISAGREES}:
+        return 0, f"{alternative.before} → {alternative.answer}{coverage}"
+    return 0, f"undecided, {'as claimed' if alternative.holds else 'contrary to the claim'}{coverage}"
 
 
 @dataclass(frozen=True)

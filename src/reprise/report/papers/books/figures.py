@@ -63,34 +63,36 @@ def _plot_losses(loss_axes: Axes, gap_axes: Axes, context: Context, name: str) -
     """Plot the losses of a book, and their difference from the original's."""
     original = get_original_losses(context, name)
     ours = context.get_curve_points(name, "cross_entropy", "train")
-    smooth = _smooth(ours)
     if original is not None:
-        original_losses = _smooth(original)
         loss_axes.plot(original, **_BATCH_STYLE)
-        loss_axes.plot(original_losses, **_ORIGINAL_LINE)
+        loss_axes.plot(_smooth(original), **_ORIGINAL_LINE)
     if len(ours):
-        mean, low, high = compute_mean_curve(smooth)
-        loss_axes.fill_between(smooth.index, low, high, **style.BAND)
+        curve = compute_mean_curve(_smooth(ours))
+        mean, low, high = curve
+        loss_axes.fill_between(mean.index, low, high, **style.BAND)
         loss_axes.plot(mean, **style.OURS)
         if original is not None:
-            shared_steps = smooth.index.intersection(original_losses.index)
-            original_loss = original_losses[shared_steps]
-            gap_axes.fill_between(
-                shared_steps, low[shared_steps] - original_loss, high[shared_steps] - original_loss, **style.BAND
-            )
-            gap_axes.plot(mean[shared_steps] - original_loss, **style.OURS)
-            if (largest_gap := (high[shared_steps] - original_loss).max()) > _MAX_GAP:
-                style.add_panel_note(gap_axes, f"interval up to {largest_gap:.2f}")
+            _plot_gap(gap_axes, curve, _smooth(original))
     for _, points in context.get_curve_points(name, "cross_entropy", "train", status="diverged").items():
         loss_axes.plot(points.dropna(), **style.DIVERGED, label="diverged")
     steps = list_table_steps(context, name)
     loss_axes.plot(steps, [select_near(ours, step).mean().mean() for step in steps], **_OUR_MARK)
     if original is not None:
-        original_losses = [select_near(original, step) for step in steps]
-        means = [losses.mean() for losses in original_losses]
-        deviations = [2 * losses.std() for losses in original_losses]
+        batches = [select_near(original, step) for step in steps]
+        means = [losses.mean() for losses in batches]
+        deviations = [2 * losses.std() for losses in batches]
         loss_axes.errorbar(steps, means, yerr=deviations, **_ORIGINAL_MARK)
     style.set_integer_ticks(loss_axes.xaxis, 4)
+
+
+def _plot_gap(axes: Axes, curve: tuple[pd.Series, pd.Series, pd.Series], original: pd.Series) -> None:
+    """Plot our mean curve, with the ends of its interval, minus the original's, at the steps that both have."""
+    steps = curve[0].index.intersection(original.index)
+    mean, low, high = (line[steps] - original[steps] for line in curve)
+    axes.fill_between(steps, low, high, **style.BAND)
+    axes.plot(mean, **style.OURS)
+    if high.max() > _MAX_GAP:
+        style.add_panel_note(axes, f"interval up to {high.max():.2f}")
 
 
 def _smooth(points: Any) -> Any:

@@ -83,21 +83,21 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
 def _plot_reached_share(axes: Axes, context: Context, name: str, original: pd.Series) -> float:
     """Plot the share over the step; return the last step of ours."""
     steps = list_first_steps(context, name)
-    ends = [context.get_curve_points(name, "accuracy", SPLIT, s).index.max() for s in ("finished", "diverged")]
-    end = max((float(step) for step in ends if pd.notna(step)), default=0.0)
+    last_steps = [context.get_curve_points(name, "accuracy", SPLIT, s).index.max() for s in ("finished", "diverged")]
+    last_step = max((float(step) for step in last_steps if pd.notna(step)), default=0.0)
     if steps:
-        x = [0.0, *(step for step in steps if math.isfinite(step)), end]
+        x = [0.0, *(step for step in steps if math.isfinite(step)), last_step]
         counts = [0, *range(1, len(x) - 1), len(x) - 2]
-        ends = np.array([clopper_pearson(count, len(steps)) for count in counts])
-        axes.fill_between(x, ends[:, 0], ends[:, 1], step="post", **style.BAND)
+        low, high = np.transpose([clopper_pearson(count, len(steps)) for count in counts])
+        axes.fill_between(x, low, high, step="post", **style.BAND)
         axes.step(x, np.array(counts) / len(steps), where="post", color=style.BLUE, linewidth=1.5, zorder=3)
-    full = original.index[original == 1]
-    if len(full):
-        axes.axvline(full[0], **_ORIGINAL_STEP)
+    full_accuracy_steps = original.index[original == 1]
+    if len(full_accuracy_steps):
+        axes.axvline(full_accuracy_steps[0], **_ORIGINAL_STEP)
     axes.set_ylim(-0.03, 1.05)
     axes.yaxis.set_major_locator(FixedLocator([0, 0.5, 1]))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
-    return end
+    return last_step
 
 
 def _plot_losses(axes: Axes, context: Context, name: str, original: pd.Series, smooth: int) -> float:
