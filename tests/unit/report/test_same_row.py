@@ -31,9 +31,8 @@ def sections():
     tiers = {tier: contexts()[tier] for tier in TIERS if tier in contexts()}
     blocks = {}
     for document in summarise(tiers).documents:
-        blocks[document.id] = make_blocks(project(), document, {t: c[document.id] for t, c in tiers.items()}, [])[
-            document.id
-        ]
+        made, _ = make_blocks(project(), document, {t: c[document.id] for t, c in tiers.items()})
+        blocks[document.id] = made[document.id]
     return blocks
 
 

@@ -79,20 +79,15 @@ def draw_training_curve(context: Context, experiment: str) -> str:
     axis, unit = curves[0].axis, curves[0].unit
     left, low = (min(min(getattr(curve, coordinate)) for curve in curves) for coordinate in "xy")
     right, high = (max(max(getattr(curve, coordinate)) for curve in curves) for coordinate in "xy")
-    x_range, y_range = (right - left) or 1.0, (high - low) or 1.0
-    lines: dict[str, list[Curve]] = {}
+    curves_by_split: dict[str, list[Curve]] = {}
     for curve in curves:
-        lines.setdefault(curve.split, []).append(curve)
-    elements = []
-    for split, replicas in lines.items():
-        for curve in replicas[:_MAX_REPLICAS]:
-            step = max(1, len(curve.y) // _MAX_POINTS)
-            points = " ".join(
-                f"{_LEFT + _WIDTH * (x - left) / x_range:.4g},{4 + _HEIGHT * (1 - (y - low) / y_range):.4g}"
-                for x, y in zip(curve.x[::step], curve.y[::step], strict=True)
-            )
-            elements.append(f'<polyline class="{escape(split)}" points="{points}"/>')
-    for column, split in enumerate(lines):
+        curves_by_split.setdefault(curve.split, []).append(curve)
+    elements = [
+        _draw_polyline(curve, (left, right), (low, high))
+        for replicas in curves_by_split.values()
+        for curve in replicas[:_MAX_REPLICAS]
+    ]
+    for column, split in enumerate(curves_by_split):
         x = _LEFT + 90 * column
         elements.append(
             f'<line class="{escape(split)}" x1="{x}" x2="{x + 16}" y1="{_HEIGHT + 32}" y2="{_HEIGHT + 32}"/>'
@@ -113,6 +108,18 @@ def draw_training_curve(context: Context, experiment: str) -> str:
         f'<rect x="{_LEFT}" y="4" width="{_WIDTH}" height="{_HEIGHT}"/>{"".join(elements)}'
         f"<text {rotation}>{label}</text></svg>"
     )
+
+
+def _draw_polyline(curve: Curve, x_ends: tuple[float, float], y_ends: tuple[float, float]) -> str:
+    """Draw a curve as a line of about `_MAX_POINTS` points in a panel with axes from end to end."""
+    (left, right), (low, high) = x_ends, y_ends
+    x_range, y_range = (right - left) or 1.0, (high - low) or 1.0
+    step = max(1, len(curve.y) // _MAX_POINTS)
+    points = " ".join(
+        f"{_LEFT + _WIDTH * (x - left) / x_range:.4g},{4 + _HEIGHT * (1 - (y - low) / y_range):.4g}"
+        for x, y in zip(curve.x[::step], curve.y[::step], strict=True)
+    )
+    return f'<polyline class="{escape(curve.split)}" points="{points}"/>'
 
 
 _PACKAGE = Path(__file__).resolve().parents[2]

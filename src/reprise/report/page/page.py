@@ -104,9 +104,10 @@ def make_page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> str:
     blocks: dict[str, str] = {}
     index: list[tuple[str, str]] = []
     for document in summary.documents:
-        blocks |= make_blocks(
-            project, document, {tier: contexts[document.id] for tier, contexts in tiers.items()}, index
-        )
+        contexts = {tier: papers[document.id] for tier, papers in tiers.items()}
+        document_blocks, document_index = make_blocks(project, document, contexts)
+        blocks |= document_blocks
+        index += document_index
     blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     script = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
     style_sheets = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("forest.css", "page.css"))
@@ -144,34 +145,25 @@ def compress_text(text: str) -> str:
 
 
 def make_blocks(
-    project: Project, document: Document, tiers: Mapping[str, Context], index: list[tuple[str, str]]
-) -> dict[str, str]:
-    """Make the folded parts of a document, by name; add its entries to the index, as address and text."""
+    project: Project, document: Document, tiers: Mapping[str, Context]
+) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Make the folded parts of a document, by name, and its entries of the index, as address and text."""
     paper, name = document.context.paper, document.id
-    display_entries = list(list_entries({name: paper}).values())
     blocks: dict[str, str] = {}
-    parts: list[dict[str, Any]] = []
-    linked: set[str] = set()
-    for tier, context in tiers.items():
-        folder = project.root / "results" / tier
-        displays = list(filter(None, (_make_display(context, entry, folder) for entry in display_entries)))
-        displays.sort(key=lambda display: not _NUMBERED.match(display["entry"].id))
-        all_cards = [cards.make_card(context, experiment) for experiment in context.experiments]
-        all_cards.sort(key=lambda card: not card["status"].recorded)
-        run_cards = [card for card in all_cards if card["status"].recorded]
-        if not run_cards and not displays:
-            continue
-        address = f"{name}/{tier}"
-        counts = {"run_count": len(run_cards), "experiment_count": len(all_cards)}
-        part = {"tier": tier, "address": address, "paper": name, **counts, **_group_displays(displays)}
-        part["absences"] = [(entry, absence) for entry in display_entries if (absence := find_absence(context, entry))]
-        parts.append(part)
-        if parts[1:]:  # the fullest tier stands open in the document's section
+    index: list[tuple[str, str]] = []
+    parts = [_make_part(context, project.root / "results" / tier) for tier, context in tiers.items()]
+    parts = [part for part in parts if part["run_count"] or part["displays"] or part["appendix"]]
+    for part in parts:
+        address, tier = part["address"], part["tier"]
+        if part is not parts[0]:  # the fullest tier stands open in the document's section
             blocks[address] = _render_template("tier", part=part)
-        blocks[f"{address}/experiments"] = _render_template("experiments", address=address, paper=name, cards=all_cards)
-        linked |= {f"{address}/experiments/{card['experiment'].experiment}" for card in all_cards}
-        index += [(f"{address}/{d['entry'].id}", _describe_display(d["entry"], name, tier)) for d in displays]
-        index += [(f"{address}/experiments/{c['experiment'].experiment}", _describe_card(c, tier)) for c in run_cards]
+        blocks[f"{address}/experiments"] = _render_template(
+            "experiments", address=address, paper=name, cards=part["cards"]
+        )
+        entries = [display["entry"] for display in part["displays"] + part["appendix"]]
+        index += [(f"{address}/{entry.id}", _describe_display(entry, name, tier)) for entry in entries]
+        run_cards = part["cards"][: part["run_count"]]
+        index += [(_link_card(part, card), _describe_card(card, tier)) for card in run_cards]
     index += [(a.link, f"{a.claim}: {a.title} · {paper.claims[a.claim].tested} · {name}") for a in document.answers]
     states = describe_alternatives(tiers)
     assumptions_with_runs = _list_assumptions_with_runs(paper, states)
@@ -182,13 +174,37 @@ def make_blocks(
         paper=paper,
         claims=_list_claims(document, tiers),
         parts=parts,
-        linked=linked,
+        linked={_link_card(part, card) for part in parts for card in part["cards"]},
         distances_by_tier=[(protocol, rows) for protocol, rows in tier_distances if rows],
         alternative_states=states,
         assumptions_with_runs=assumptions_with_runs,
         assumptions_without_runs=[key for key in paper.assumptions if key not in assumptions_with_runs],
     )
-    return blocks
+    return blocks, index
+
+
+def _make_part(context: Context, folder: Path) -> dict[str, Any]:
+    """Make the displays and cards of a document at one tier, those with results first."""
+    entries = list(list_entries({context.paper_id: context.paper}).values())
+    displays = list(filter(None, (_make_display(context, entry, folder) for entry in entries)))
+    displays.sort(key=lambda display: not _NUMBERED.match(display["entry"].id))
+    all_cards = [cards.make_card(context, experiment) for experiment in context.experiments]
+    all_cards.sort(key=lambda card: not card["status"].recorded)
+    return {
+        "tier": context.tier,
+        "paper": context.paper_id,
+        "address": f"{context.paper_id}/{context.tier}",
+        "cards": all_cards,
+        "run_count": sum(bool(card["status"].recorded) for card in all_cards),
+        "experiment_count": len(all_cards),
+        "absences": [(entry, absence) for entry in entries if (absence := find_absence(context, entry))],
+        **_group_displays(displays),
+    }
+
+
+def _link_card(part: Mapping[str, Any], card: Mapping[str, Any]) -> str:
+    """Return the address of an experiment's card on the page."""
+    return f"{part['address']}/experiments/{card['experiment'].experiment}"
 
 
 def _group_displays(displays: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
