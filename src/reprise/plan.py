@@ -201,7 +201,8 @@ class Plan:
         """Return how long the training will take with so many jobs at once, as far as that is known."""
         try:
             return summarise_estimates(
-                estimate_times(self.experiments.values(), tiers=resolve_other_tiers(self.project)), max(1, at_once)
+                estimate_times(self.experiments.values(), other_tiers=resolve_other_tiers(self.project)),
+                max(1, at_once),
             )
         except (UserError, OSError) as error:
             return str(error)

@@ -1,4 +1,4 @@
-"""How long the rest takes."""
+"""Estimate how long the missing replicas take."""
 
 import argparse
 from pathlib import Path
@@ -9,7 +9,7 @@ from reprise.estimate.estimates import estimate_times, format_duration, summaris
 
 
 def estimate_command(options: argparse.Namespace) -> None:
-    """Say how long what is missing will take, one core a job, by the records of finished replicas.
+    """Estimate how long the missing replicas will take, one core a job, by the records of finished ones.
 
     A replica is estimated by the finished replicas of its experiment, if possible on this kind of processor. A variant
     without any is estimated by its experiment. Without these, replicas of another tier count, by their time for an
@@ -17,7 +17,7 @@ def estimate_command(options: argparse.Namespace) -> None:
     """
     project, experiments = load_tier(options.tier)
     chosen = select_experiments(project, experiments, options.name)
-    estimates = estimate_times(chosen, Path(), among=experiments, tiers=resolve_other_tiers(project))
+    estimates = estimate_times(chosen, Path(), tier_experiments=experiments, other_tiers=resolve_other_tiers(project))
     rows = []
     for estimate in (e for e in estimates if e.missing):
         times = (

@@ -1,1 +1,1 @@
-"""How long what is missing will take, and what its jobs are to ask for; nothing that is collected depends on it."""
+"""Estimate how long missing replicas take, and what their jobs request; nothing that is collected depends on it."""

@@ -1,7 +1,7 @@
-"""How long what is missing will take, from the records of finished replicas.
+"""Estimate how long the missing replicas will take, from the records of finished ones.
 
-A variant that nobody has run takes what the experiment takes that it is a variant of. Else another tier's records
-count, where that tier trains the same for another while. Records of this kind of processor come first.
+A variant that nobody has run takes as long as its experiment. Otherwise another tier's records count, if that tier
+trains the same for another number of epochs or steps. Records of this kind of processor come first.
 """
 
 import math
@@ -16,31 +16,39 @@ from reprise.records.record import read_records
 from reprise.records.resolved import Resolved
 from reprise.training.devices import read_processor_name
 
-_SLACK = 3.0
-"""Of a time limit: a node may be slower than this machine, or busy."""
-_SHORTEST = 600.0
+_TIME_FACTOR = 3.0
+"""The ratio of a time limit to the estimate: a node may be slower than this machine, or busy."""
+_MIN_SECONDS = 600.0
 """Seconds of the shortest time limit: starting takes some, whatever is trained."""
-_MEMORY_SLACK = 1.5
-"""Of a memory limit: another machine's libraries and threads take more or less."""
+_MEMORY_FACTOR = 1.5
+"""The ratio of a memory limit to the largest peak: another machine's libraries and threads take more or less."""
 _SNAKEMAKE_MEMORY = 400.0
 """MiB of a memory limit for the two Snakemakes around a command in its job: with this project's graph 150 each."""
-_LEAST_MEMORY = 1000
+_MIN_MEMORY = 1000
 """MiB of the smallest memory limit."""
 
 _LENGTHS = ("max_epochs", "steps")
-"""Options that only say when a training ends; the most units of work that it takes."""
+"""Options that only limit the length of a training: the most units of work that it takes."""
 
-RECORDS = "finished replicas"
-OF_ITS_EXPERIMENT = "of its experiment"
-OF_ANOTHER_TIER = "of another tier, by what they trained"
-ELSEWHERE = "on another processor"
+_OWN_RECORDS = "finished replicas"
+_RECORDS_OF_EXPERIMENT = "finished replicas of its experiment"
+_RECORDS_OF_OTHER_TIER = "finished replicas of another tier, by their time for an epoch or step"
+_OTHER_PROCESSOR = "on another processor"
+
+Times = list[tuple[float, Mapping[str, Any]]]
+"""Seconds of finished replicas, each with the `run` of its record."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """`missing` of the `replicas` of an experiment; `seconds` each on one core, None where nobody knows.
+    """Hold how long the missing replicas of an experiment take.
 
-    `source` says where the number is from, or why there is none; `is_foreign`: from another kind of processor.
+    Attributes:
+        experiment: The experiment.
+        missing: How many of its replicas have no record.
+        seconds: The seconds of a replica on one core; None if unknown.
+        source: Where the number is from, or why there is none.
+        is_foreign: Whether it is from another kind of processor.
     """
 
     experiment: Resolved
@@ -51,68 +59,72 @@ class Estimate:
 
     @property
     def replicas(self) -> int:
-        """How many replicas the tier has."""
+        """Return the number of replicas that the tier has."""
         return self.experiment.replicas
 
     @property
     def total_seconds(self) -> float | None:
-        """Seconds of all missing replicas, one after another."""
+        """Return the seconds of all missing replicas, one after another; None if unknown."""
         return 0.0 if not self.missing else None if self.seconds is None else self.missing * self.seconds
 
 
 def estimate_times(
     experiments: Iterable[Resolved],
     root: Path = Path(),
-    among: Iterable[Resolved] = (),
-    tiers: Iterable[Resolved] = (),
+    tier_experiments: Iterable[Resolved] = (),
+    other_tiers: Iterable[Resolved] = (),
 ) -> list[Estimate]:
-    """Return an estimate an experiment, in their order.
+    """Estimate the time of each experiment, in their order.
 
-    Where no replica of an experiment is finished, those of the experiment that it is a variant of stand for it. Then
-    come those of another tier that trains the same, by the epoch or step. The number of epochs is taken from the
-    finished trainings of the same paper and protocol, as a share of the most. Replicas that finished on this kind of
-    processor come before all others.
+    If no replica of a variant is finished, those of its experiment stand for it. Next come those of another tier that
+    trains the same, by their time for an epoch or step. The expected number of epochs is then a share of the most: that
+    of the finished trainings of the same paper and protocol. Replicas that finished on this kind of processor come
+    before all others.
 
     Args:
         experiments: What is estimated.
         root: The project's folder, with the records.
-        among: More experiments of the tier, whose records count.
-        tiers: Experiments of the other tiers.
+        tier_experiments: More experiments of the tier, whose records count.
+        other_tiers: Experiments of the other tiers.
     """
-    experiments, tiers = list(experiments), list(tiers)
-    experiments_by_id = {e.id: e for e in (*among, *experiments)}
+    experiments, other_tiers = list(experiments), list(other_tiers)
+    experiments_by_id = {e.id: e for e in (*tier_experiments, *experiments)}
     records = {e.id: read_records(e, root) for e in experiments_by_id.values()}
-    runs = {
+    times = {
         name: [(r["run"]["wall_seconds"], r["run"]) for r in records_of_one if is_cpu_time(r)]
         for name, records_of_one in records.items()
     }
     shares = _compute_shares(list(experiments_by_id.values()), records)
-
-    def estimate_one(experiment: Resolved) -> Estimate:
+    estimates = []
+    for experiment in experiments:
         missing = experiment.replicas - len(records[experiment.id])
         if experiment.is_check:
-            return Estimate(experiment, missing, 0.0, "a check: seconds")
+            estimates.append(Estimate(experiment, missing, 0.0, "a check: seconds"))
+            continue
         base = experiments_by_id.get(f"{experiment.paper}/{experiment.base}", experiment)
         share = shares.get(_get_kind(experiment), 1.0)
-        # By whose they are, those that say most first.
         sources = {
-            RECORDS: runs[experiment.id],
-            f"{RECORDS} {OF_ITS_EXPERIMENT}": runs[base.id],
-            f"{RECORDS} {OF_ANOTHER_TIER}": list_paced_times(experiment, tiers, share, root)
-            or list_paced_times(base, tiers, share, root),
+            _OWN_RECORDS: times[experiment.id],
+            _RECORDS_OF_EXPERIMENT: times[base.id],
+            _RECORDS_OF_OTHER_TIER: list_paced_times(experiment, other_tiers, share, root)
+            or list_paced_times(base, other_tiers, share, root),
         }
-        for is_foreign in (False, True):
-            for source, runs_of_source in sources.items():
-                if seconds := [time for time, run in runs_of_source if is_foreign or is_from_this_processor(run)]:
-                    where = f"{source} {ELSEWHERE}" if is_foreign else source
-                    return Estimate(experiment, missing, statistics.fmean(seconds), where, is_foreign)
-        return Estimate(experiment, missing, None, "no finished replica")
+        estimates.append(_choose_estimate(experiment, missing, sources))
+    return estimates
 
-    return [estimate_one(experiment) for experiment in experiments]
+
+def _choose_estimate(experiment: Resolved, missing: int, sources: Mapping[str, Times]) -> Estimate:
+    """Estimate by the first source with times of this kind of processor; else by the first with any."""
+    for is_foreign in (False, True):
+        for source, times in sources.items():
+            if seconds := [time for time, run in times if is_foreign or is_from_this_processor(run)]:
+                name = f"{source} {_OTHER_PROCESSOR}" if is_foreign else source
+                return Estimate(experiment, missing, statistics.fmean(seconds), name, is_foreign)
+    return Estimate(experiment, missing, None, "no finished replica")
 
 
 def summarise_estimates(estimates: Iterable[Estimate], cores: int) -> str:
-    """Summarise in a line: jobs, core-hours, wall time with so many cores, and what is not in it."""
+    """Summarise estimates in a line: jobs, time of one core, time with `cores`, and what is not known."""
     estimates = [e for e in estimates if e.missing]
     if not estimates:
         return "nothing is missing"
@@ -126,41 +138,41 @@ def summarise_estimates(estimates: Iterable[Estimate], cores: int) -> str:
         prefix = "at least " if unknown_count else ""
         parts.append(f"{prefix}{format_duration(work)} of one core, {prefix}{format_duration(wall)} with {cores}")
         if foreign := [e.total_seconds for e in known_estimates if e.is_foreign]:
-            parts[0] += f" ({format_duration(sum(foreign))} of it as measured {ELSEWHERE})"
+            parts[0] += f" ({format_duration(sum(foreign))} of it as measured {_OTHER_PROCESSOR})"
     if unknown_count:
         parts.append(f"experiments whose time is not known: {unknown_count}")
     return f"replicas missing: {jobs}; {'; '.join(parts)}"
 
 
 def estimate_time_limit(experiment: Resolved, default: int, root: Path = Path(), base: Resolved | None = None) -> int:
-    """Estimate the minutes to ask for a replica: `_SLACK` times what it takes, `default` where nobody knows.
+    """Estimate the minutes to request for a replica: `_TIME_FACTOR` times its own, or `default` if these are unknown.
 
-    Another processor's times are no ground for ending a job. `base`: the experiment that it is a variant of.
+    Another processor's times are no ground for ending a job. `base` is the experiment of a variant.
     """
     try:
-        (estimate,) = estimate_times([experiment], root, among=[base] if base else [])
+        (estimate,) = estimate_times([experiment], root, tier_experiments=[base] if base else [])
     except (UserError, OSError):
-        # A record that is damaged or cannot be read: collecting says so, with the remedy.
+        # A record is damaged or cannot be read. Collecting says so, with the remedy.
         return default
     if estimate.seconds is None or estimate.is_foreign:
         return default
-    return math.ceil(max(_SLACK * estimate.seconds, _SHORTEST) / 60.0)
+    return math.ceil(max(_TIME_FACTOR * estimate.seconds, _MIN_SECONDS) / 60.0)
 
 
 def estimate_memory_limit(experiment: Resolved, default: int, root: Path = Path(), base: Resolved | None = None) -> int:
-    """Estimate the MiB to ask for a replica: by the largest peak of its finished replicas, on any processor.
+    """Estimate the MiB to request for a replica, by the largest peak of its finished replicas, on any processor.
 
-    Where there are none, by those of `base`, the experiment that it is a variant of; else `default`. Replicas that
-    trained together do not count: their peak is of all of them.
+    Without any, estimate by those of `base`, the experiment of a variant; else return `default`. Replicas that trained
+    together do not count: their peak is that of all of them.
     """
     try:
         for source in (experiment, base):
             runs = [r["run"] for r in (read_records(source, root) if source else []) if r["status"] == "finished"]
             peaks = [run["peak_memory_mib"] for run in runs if run["engine"] != "stacked" and "peak_memory_mib" in run]
             if peaks:
-                return max(math.ceil(_MEMORY_SLACK * max(peaks) + _SNAKEMAKE_MEMORY), _LEAST_MEMORY)
+                return max(math.ceil(_MEMORY_FACTOR * max(peaks) + _SNAKEMAKE_MEMORY), _MIN_MEMORY)
     except (UserError, OSError):
-        pass  # such a record, as above
+        pass  # collecting names the damaged record
     return default
 
 
@@ -173,31 +185,29 @@ def format_duration(seconds: float) -> str:
 
 
 def is_cpu_time(record: Mapping[str, Any]) -> bool:
-    """Tell whether the record's time says what its replica takes on a core, whichever that was."""
+    """Return whether a record's time is that of a finished replica on a CPU, of any kind."""
     return record["status"] == "finished" and record["run"]["device"].startswith("cpu ")
 
 
 def is_from_this_processor(run: Mapping[str, Any]) -> bool:
-    """Tell whether it ran on this kind of processor."""
+    """Return whether a training ran on this kind of processor."""
     return run["device"] == f"cpu ({read_processor_name()})"
 
 
-def list_paced_times(
-    experiment: Resolved, tiers: Iterable[Resolved], share: float, root: Path
-) -> list[tuple[float, dict[str, Any]]]:
-    """List the seconds of a replica of `experiment`, at the pace of each finished one of another tier, with its `run`.
+def list_paced_times(experiment: Resolved, other_tiers: Iterable[Resolved], share: float, root: Path) -> Times:
+    """List the seconds of a replica at the pace of each finished replica of another tier.
 
     Args:
         experiment: What is estimated.
-        tiers: The experiments of other tiers; what is not `experiment` at another length is passed over.
-        share: Of the most units of work, how many are needed.
+        other_tiers: Experiments of other tiers. Only those count that are `experiment` at another length.
+        share: The expected units of work, as a share of the most.
         root: The project's folder, with the records.
     """
     if (length := _get_length(experiment)) is None:
         return []
     counterparts = [
         e
-        for e in tiers
+        for e in other_tiers
         if e.id == experiment.id and e.corpus == experiment.corpus and _remove_length(e) == _remove_length(experiment)
     ]
     return [
@@ -239,7 +249,7 @@ def _remove_length(experiment: Resolved) -> dict[str, Any]:
 
 
 def _count_units(experiment: Resolved, record: dict[str, Any]) -> float | None:
-    """Return the epochs of a finished training as it tells them, or its steps; None where nothing says so."""
+    """Count the epochs of a finished training, or its steps; None if neither is known."""
     if "max_epochs" in _get_options(experiment):
         return next((m["value"] for m in record["metrics"] if m["metric"] == "epochs"), None)
     return _get_length(experiment)

@@ -108,27 +108,27 @@ def test_another_processor_speaks_last_and_is_named(tmp_path):
 def test_a_variant_takes_what_its_experiment_takes(tmp_path):
     one, variant = experiment(replicas=1), experiment("one@rate=half", rate=0.5)
     leave(tmp_path, one, 0, 50.0)
-    (found,) = estimate_times([variant], tmp_path, among=[one])
+    (found,) = estimate_times([variant], tmp_path, tier_experiments=[one])
     assert told(found) == (2, 50.0, "finished replicas of its experiment", False)
     assert (estimate_time_limit(variant, 1440, tmp_path, base=one), estimate_time_limit(variant, 1440, tmp_path)) == (
         10,
         1440,
     )
     leave(tmp_path, variant, 0, 7200.0)  # its own say more
-    assert estimate_times([variant], tmp_path, among=[one])[0].seconds == 7200.0
+    assert estimate_times([variant], tmp_path, tier_experiments=[one])[0].seconds == 7200.0
 
 
 def test_an_epoch_or_a_step_takes_what_it_took_at_the_other_tier(tmp_path):
     long, short = experiment(tier="paper", most=25), experiment(tier="reduced", most=6)
     leave(tmp_path, short, 0, 60.0, epochs=6)
     leave(tmp_path, short, 1, 60.0, epochs=3)
-    (found,) = estimate_times([long], tmp_path, tiers=[short])
-    source = "finished replicas of another tier, by what they trained"
+    (found,) = estimate_times([long], tmp_path, other_tiers=[short])
+    source = "finished replicas of another tier, by their time for an epoch or step"
     assert told(found) == (2, pytest.approx(25 * (10.0 + 20.0) / 2), source, False)
     # As many epochs as finished trainings of the tier needed.
     done = experiment("done", tier="paper", most=25)
     leave(tmp_path, done, 0, 1.0, epochs=10)
-    (found,) = estimate_times([long], tmp_path, among=[done], tiers=[short])
+    (found,) = estimate_times([long], tmp_path, tier_experiments=[done], other_tiers=[short])
     assert found.seconds == pytest.approx(10 * (10.0 + 20.0) / 2)
     long, short = (
         replace(experiment("steps", tier=tier), config={"training": {"protocol": "s", "options": {"steps": steps}}})
@@ -136,14 +136,14 @@ def test_an_epoch_or_a_step_takes_what_it_took_at_the_other_tier(tmp_path):
     )
     variant = replace(long, experiment="steps@a=b", assumption="a", alternative="b")
     leave(tmp_path, short, 0, 5.0)
-    assert [e.seconds for e in estimate_times([long, variant], tmp_path, tiers=[short])] == [100.0, 100.0]
+    assert [e.seconds for e in estimate_times([long, variant], tmp_path, other_tiers=[short])] == [100.0, 100.0]
 
 
 @pytest.mark.parametrize("change", [{"rate": 0.2}, {"corpus": "data/corpora/d.npz"}, {"name": "two"}])
 def test_what_trains_otherwise_says_nothing(tmp_path, change):
     short = experiment(tier="reduced", **change)
     leave(tmp_path, short, 0, 60.0, epochs=6)
-    (found,) = estimate_times([experiment(tier="paper", most=25)], tmp_path, tiers=[short])
+    (found,) = estimate_times([experiment(tier="paper", most=25)], tmp_path, other_tiers=[short])
     assert found.seconds is None
 
 
@@ -162,7 +162,7 @@ def test_what_is_nearest_comes_first(tmp_path, device_of_long, device_of_short, 
     if device_of_long:
         leave(tmp_path, long, 0, 99.0, device=device_of_long, epochs=25)
     leave(tmp_path, short, 0, 50.0, device=device_of_short, epochs=5)
-    (one,) = estimate_times([long], tmp_path, tiers=[short])
+    (one,) = estimate_times([long], tmp_path, other_tiers=[short])
     assert (one.seconds, one.is_foreign) == found
 
 
