@@ -1,4 +1,4 @@
-"""A second measurement of a trained model, by the readable model and without training."""
+"""Measure a trained model again, by the readable model and without training."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RELATIVE_TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class TrainedReplica:
-    """A replica's training with kept weights in it: which epoch or step they are of, and their SHA-256."""
+    """Hold a replica's training with kept weights in it, the epoch or step that they are of, and their SHA-256."""
 
     training: Any
     reported_position: dict[str, int]
@@ -43,7 +43,7 @@ class TrainedReplica:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What the readable model measured: an outcome, losses by counts of words, and how the measurement went."""
+    """Hold what the readable model measured: an outcome, losses by counts of words, and facts of the measurement."""
 
     outcome: Outcome
     losses: list[dict[str, Any]]
@@ -51,7 +51,7 @@ class Measurement:
 
     @property
     def values(self) -> dict[tuple[str, str], float]:
-        """Every number by metric and split, those that follow from others too."""
+        """Return every number by metric and split, also those that follow from others."""
         return {key: value for key, (value, _) in index_numbers(make_record_content(self.outcome)).items()}
 
 
@@ -66,45 +66,52 @@ def evaluate_command(options: argparse.Namespace) -> None:
     frequent and rare words are judged from these.
     """
     project, experiment = find_experiment(options.tier, options.experiment)
-    saved = project.root / experiment.get_evaluation_path(options.replica)
     if options.save:
-        _refuse_to_save(options, saved)
+        _refuse_to_save(options, project.root / experiment.get_evaluation_path(options.replica))
     from reprise.training.loop import torch_settings
 
-    out = make_console()
     with TemporaryDirectory() as folder, torch_settings(options.threads):
         corpus = find_corpus(project, experiment, options.corpus)
         if options.text:
-            corpus = write_own_test_corpus(corpus, options.text, Path(folder) / "own.npz", out.print)
+            corpus = write_own_test_corpus(corpus, options.text, Path(folder) / "own.npz", make_console().print)
         trained = load_trained(project, experiment, options.replica, options.weights, corpus)
         if options.by_count:
             _show_losses_by_count(trained.training, corpus, options.by_count)
-            return
-        # Read first: a measurement may take minutes.
-        weights = find_weights(project, experiment, options.replica, options.weights)
-        path = options.record or find_record(project, experiment, options.replica, weights)
-        record = None if options.text else _read_record(path, experiment, options)
-        if options.save and record and record["run"].get("weights_sha256") not in (None, trained.digest):
-            raise UserError(f"--save: {path} names other weights; name the record of these with --record FILE")
-        measured = _measure(trained.training, corpus, options.device, by_count=options.save)
+        elif options.text:
+            measured = _measure(trained.training, corpus, options.device, by_count=False)
+            _print_heading(experiment, options.replica, trained)
+            _show_values({key: value for key, value in measured.values.items() if key[1] in OWN_TESTS})
+        else:
+            _measure_beside_record(project, experiment, trained, corpus, options)
+
+
+def _measure_beside_record(
+    project: Project, experiment: Resolved, trained: TrainedReplica, corpus: Path | None, options: argparse.Namespace
+) -> None:
+    """Measure a replica and compare the numbers with its record's; save the measurement if asked to."""
+    weights = find_weights(project, experiment, options.replica, options.weights)
+    path = options.record or find_record(project, experiment, options.replica, weights)
+    # Read before the measurement, which may take minutes.
+    record = _read_record(path, experiment, options)
+    if options.save and record and record["run"].get("weights_sha256") not in (None, trained.digest):
+        raise UserError(f"--save: {path} names other weights; name the record of these with --record FILE")
+    measured = _measure(trained.training, corpus, options.device, by_count=options.save)
     _print_heading(experiment, options.replica, trained)
-    if options.text:
-        _show_values({key: value for key, value in measured.values.items() if key[1] in OWN_TESTS})
-        return
     if record is None:
         _show_values(measured.values)
     else:
         _compare(record, measured, trained.digest)
     if options.save:
+        saved = project.root / experiment.get_evaluation_path(options.replica)
         description = _describe_weights(weights, trained)
         write_json(saved, _make_evaluation(experiment, options.replica, description, corpus, record, measured))
-        out.print(f"saved: {saved}", soft_wrap=True)
+        make_console().print(f"saved: {saved}", soft_wrap=True)
     elif record is None:
         raise Failed(f"{path}: no such record; nothing to compare with")
 
 
 def _read_record(path: Path, experiment: Resolved, options: argparse.Namespace) -> RunRecord | None:
-    """Read the record that the numbers are compared with; None where none is there, unless it is named."""
+    """Read the record that the numbers are compared with; None without one, if --record names none."""
     if not options.record:
         return read_record(path, experiment, options.replica) if entry_exists(path) else None
     record = read_record(path)
@@ -141,11 +148,11 @@ def _make_evaluation(
 
 
 def _refuse_to_save(options: argparse.Namespace, path: Path) -> None:
-    """Refuse what no evaluation record holds, and a place where none can be written, before minutes go into it."""
+    """Refuse what no evaluation record holds, and a place where none can be written, before a long measurement."""
     for option in ("text", "by_count"):
         if getattr(options, option):
             name = f"--{option.replace('_', '-')}"
-            raise UserError(f"--save: an evaluation record holds no numbers of {name}; leave {name} away")
+            raise UserError(f"--save: an evaluation record holds no numbers of {name}; omit {name}")
     require_place(path, f"--save: {path}")
 
 
@@ -181,13 +188,15 @@ def _describe_weights(path: Path, trained: TrainedReplica) -> dict[str, Any]:
 
 
 def _compare(record: RunRecord, measured: Measurement, digest: str) -> None:
-    """Show the numbers beside the record's. Raises `Failed` where one differs beyond rounding."""
+    """Show the numbers beside the record's.
+
+    Raises:
+        Failed: A number differs beyond rounding.
+    """
     out, rows = make_console(), list(compare_numbers(record, measured))
     out.print(make_table(("metric", "split", "record", "measured", "difference", ""), rows))
     if recorded_digest := record["run"].get("weights_sha256"):
-        out.print(
-            f"weights: {'those that the record names' if recorded_digest == digest else 'others than the record names'}"
-        )
+        out.print(f"weights: {'those' if recorded_digest == digest else 'not those'} that the record names")
     differing = [row for row in rows if row[-1]]
     if differing:
         experiment = f"{record['paper']}/{record['experiment']}"
@@ -196,7 +205,7 @@ def _compare(record: RunRecord, measured: Measurement, digest: str) -> None:
 
 
 def _describe_run(training: Any, device: str, seconds: float) -> dict[str, Any]:
-    """Say how a measurement went, as a run record says it of a training."""
+    """Describe a measurement as a run record describes a training: engine, device, seconds, code."""
     import torch
 
     from reprise.training.loop import collect_run_facts
@@ -236,7 +245,7 @@ def make_record_content(outcome: Outcome) -> dict[str, Any]:
 
 
 def compare_numbers(record: RunRecord, measured: Measurement) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """Yield a row a number that was measured: record, measured, difference, and "beyond rounding" where it is."""
+    """Yield a row a number that was measured: record, measured, difference, and "beyond rounding" if it is that."""
     items = {(m["metric"], m["split"]): m["n"] for m in measured.outcome.metrics if m["unit"] == "share"}
     values = measured.values
     for key, (value, _) in index_numbers(record).items():
@@ -291,13 +300,13 @@ def find_weights(project: Project, experiment: Resolved, replica: int, stated: P
 
 
 def find_record(project: Project, experiment: Resolved, replica: int, weights: Path) -> Path:
-    """Say where the record is that was left with these weights; where none is, that of the clone's own replica."""
+    """Return the path of the record that was left with these weights; without one, that of the clone's replica."""
     path = experiment.find_record(replica, weights)
     return path if entry_exists(path) else project.root / experiment.get_record_path(replica)
 
 
 def find_corpus(project: Project, experiment: Resolved, stated: Path | None) -> Path | None:
-    """Find the prepared corpus of an experiment, which is made where it is missing and its raw files are there."""
+    """Find the prepared corpus of an experiment; without one, make it from its raw files."""
     if experiment.corpus is None:
         return None
     path = stated or project.root / experiment.corpus
@@ -315,7 +324,7 @@ def find_corpus(project: Project, experiment: Resolved, stated: Path | None) -> 
 def write_own_test_corpus(corpus: Path | None, text: Path, path: Path, log: Any) -> Path:
     """Write to `path` a corpus whose test text is that of a file; `log` takes a line on how it was read."""
     if corpus is None:
-        raise UserError(f"--text {text}: this model reads no text; leave --text away")
+        raise UserError(f"--text {text}: this model reads no text; omit --text")
     own_corpus, line = put_own_test(Corpus.load(corpus), text)
     log(line)
     own_corpus.save(path)

@@ -145,7 +145,7 @@ def choose_experiments(
             raise make_tier_error(tier, kind, name, known_names)
     for name in chosen:
         if papers and name.partition("/")[0] not in papers:
-            raise UserError(f"--experiment {name}: is not of --paper {' '.join(papers)}; leave one of the two away")
+            raise UserError(f"--experiment {name}: is not of --paper {' '.join(papers)}; omit one of the two")
     return [e for e in experiments if (not papers or e.paper in papers) and (not chosen or e.id in chosen)]
 
 

@@ -40,7 +40,7 @@ def put_own_test(corpus: Corpus, path: Path) -> tuple[Corpus, str]:
     if "tag_indptr" in corpus.extra:
         return _put_types(corpus, path, text)
     if corpus.splits.keys() != {*SPLITS} or any(name.partition(".")[2] in SPLITS for name in corpus.extra):
-        raise UserError(f"--text {path}: this model is not measured on a text alone; leave --text away")
+        raise UserError(f"--text {path}: this model is not measured on a text alone; omit --text")
     return _put_words(corpus, path, text)
 
 
