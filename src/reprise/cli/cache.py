@@ -1,4 +1,4 @@
-"""DVC's stored figures held against their names."""
+"""Check DVC's stored figures against their names."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What several commands share: the clone, the experiments that are meant, the records and answers, tables."""
+"""Load what several commands share: the clone, the chosen experiments, their records; and print tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _WIDTH = 200
-"""Characters of a line where no terminal says how many it has."""
+"""Characters of a line without a terminal."""
 
 
 def load_tier(tier: str | None) -> tuple[Project, list[Resolved]]:
@@ -42,7 +42,7 @@ def find_experiment(tier: str | None, name: str) -> tuple[Project, Resolved]:
 
 
 def select_experiments(project: Project, experiments: Sequence[Resolved], names: Sequence[str]) -> list[Resolved]:
-    """List the tier's experiments that names of papers and of experiments stand for; all where nothing is named.
+    """List the tier's experiments that names of papers and experiments stand for; all of them without names.
 
     Raises:
         UserError: A name is not in the tier.
@@ -69,9 +69,9 @@ def require_paper(project: Project, name: str) -> None:
 
 
 def make_console() -> Console:
-    """Make what prints to stdout as it is now; colours and the width of the screen on a terminal alone.
+    """Make a console for the current stdout; only a terminal gets colours and the width of its screen.
 
-    Whatever it prints, words of files too, steers no terminal.
+    Control characters in what it prints, such as words of files, do not reach the terminal.
     """
     from rich.console import Console
 
@@ -82,14 +82,16 @@ def make_console() -> Console:
     return PrintableConsole(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
 
 
-def make_table(columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None, ids: int = 1) -> Table:
-    """Make a table without lines, for `make_console()`; the first `ids` columns hold identifiers and never break."""
+def make_table(
+    columns: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None, id_columns: int = 1
+) -> Table:
+    """Make a table without lines, for `make_console()`; the first `id_columns` hold identifiers and never break."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     texts = [tuple(row) for row in rows]
     for position, column in enumerate(columns):
-        if position < ids:
+        if position < id_columns:
             width = max((len(row[position]) for row in texts), default=0)
             table.add_column(column, no_wrap=True, min_width=max(width, len(column)))
         else:
@@ -132,7 +134,7 @@ def summarise_values(values: Sequence[float], log: bool = False) -> tuple[float,
 
 
 def format_number(value: float) -> str:
-    """Return a number in six significant digits, whole where it is whole, or that it is infinite."""
+    """Write a number in six significant digits; a whole number in full, and an infinite one as "infinite"."""
     if math.isinf(value):
         return INFINITE
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}"

@@ -1,4 +1,4 @@
-"""Why two run records of one experiment say other numbers."""
+"""Compare two run records of one experiment: why their numbers differ."""
 
 import argparse
 import math

@@ -1,4 +1,4 @@
-"""A project folder for a paper of one's own."""
+"""Write a project folder for a paper of one's own."""
 
 import argparse
 import keyword

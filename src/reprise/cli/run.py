@@ -1,4 +1,4 @@
-"""Training of what a tier lacks, within a time."""
+"""Train the missing replicas of a tier, within a time."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def choose_experiments(
         tier: The tier.
         papers: Where given, only experiments of these.
         chosen: Where given, only these experiments.
-        written: Whether what was written is taken in any case.
+        written: Whether to take what was written in any case.
 
     Raises:
         UserError: A name is unknown, a chosen experiment is of another paper, or no paper has experiments in the tier.
@@ -166,7 +166,11 @@ def _resolve_config(tier: str) -> list[Resolved] | None:
 
 
 def read_resolved_files(tier: str) -> list[Resolved]:
-    """Read what `reprise resolve` wrote, in the order of config/ where that exists; `UserError` where nothing is."""
+    """Read what `reprise resolve` wrote, in the order of config/ if that exists.
+
+    Raises:
+        UserError: There are no such files.
+    """
     folder = Path("results") / tier / "config"
     files = sorted(folder.rglob("*.json"))
     if not files:

@@ -1,4 +1,4 @@
-"""Texts that kept weights write."""
+"""Write texts with kept weights."""
 
 import argparse
 import sys
@@ -57,7 +57,7 @@ def require(holds: bool, line: str) -> None:
 
 
 class Text:
-    """How a corpus spells symbols: words with blanks between them, or characters."""
+    """Spell a corpus's symbols: words with blanks between them, or characters."""
 
     def __init__(self, vocabulary: Sequence[str], boundaries: str) -> None:
         self.vocabulary, self.numbers = vocabulary, {word: i for i, word in enumerate(vocabulary)}

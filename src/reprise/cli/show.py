@@ -1,4 +1,4 @@
-"""One experiment or claim, as a card of the page."""
+"""Show one experiment or claim, as a card of the page."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ from reprise.records.resolved import FULL, Resolved
 from reprise.units import is_ratio_scale
 
 _NEIGHBOURS = 5
-"""Words that are listed of each."""
+"""The number of neighbours listed of each word."""
 
 
 def show_command(options: argparse.Namespace) -> None:
@@ -62,21 +62,23 @@ def show_command(options: argparse.Namespace) -> None:
 
 
 def _print_losses_by_count(project: Project, paper: str, claim: Claim, tier: str | None) -> None:
-    """Print the losses by counts of words that a claim rests on, of each tier that has evaluations of its models."""
+    """Print the losses by counts of words that a claim rests on, for each tier with evaluations of its models."""
     if not asks_evaluations(claim):
         return
     from reprise.report.papers.shared.tables import make_loss_table
 
     compared_names = {term.experiment for term in list_terms(claim)}
     names = [name for name in project.papers[paper].experiments if name in compared_names]
-    for at in [tier] if tier else [FULL, "reduced"]:
-        experiments = [e for e in resolve_all(project) if (e.tier, e.paper) == (at, paper) and e.experiment in names]
+    for shown_tier in [tier] if tier else [FULL, "reduced"]:
+        experiments = [
+            e for e in resolve_all(project) if (e.tier, e.paper) == (shown_tier, paper) and e.experiment in names
+        ]
         runs = load_paper(project, paper, experiments)
         losses = make_loss_table([runs[name] for name in names], claim.split)
         if len(losses.rows):
-            title = f"\nNats per word by its count in the training text, {claim.split}, tier {at}"
-            heads = [column.title for column in losses.columns]
-            make_console().print(make_table(heads, losses.formatted_rows.to_numpy(), title=title))
+            title = f"\nNats per word by its count in the training text, {claim.split}, tier {shown_tier}"
+            titles = [column.title for column in losses.columns]
+            make_console().print(make_table(titles, losses.formatted_rows.to_numpy(), title=title))
             make_console().print(*losses.notes, sep="\n")
 
 
@@ -100,7 +102,7 @@ def _print_experiment(project: Project, experiment: Resolved) -> None:
     records = read_records(experiment, project.root)
     heading(f"\nnumbers ({len(records)} of {experiment.replicas} replicas trained)")
     if rows := list(_make_number_rows(project, experiment, records)):
-        out.print(make_table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows, ids=2))
+        out.print(make_table(("metric", "split", "paper", "ours", "SD", "n", "unit"), rows, id_columns=2))
     for record in records:
         run, path = record["run"], experiment.get_record_path(record["replica"])
         line(f"{path}: {record['status']}, {run['engine']}, {run['device']}, {run['wall_seconds']:.0f} s")
@@ -141,15 +143,15 @@ def _print_neighbours(project: Project, experiment: Resolved, weights: Path | No
 
 
 def write_claim(
-    paper: str, key: str, content: Paper, decisions: Mapping[str, Decision | None], tier: str | None = None
+    paper_id: str, key: str, paper: Paper, decisions: Mapping[str, Decision | None], tier: str | None = None
 ) -> str:
-    """Write a claim at a tier, or at the fullest tier that judged it where none is named.
+    """Write a claim at a tier; without a tier, at the fullest one that judged it.
 
     Args:
-        paper: The paper's id.
+        paper_id: The paper's id.
         key: The claim's id.
-        content: The paper's file.
-        decisions: The claim's decision by tier, the fullest first; None where the tier was not judged.
+        paper: The paper's file.
+        decisions: The claim's decision by tier, the fullest first; None for a tier that was not judged.
         tier: The tier that is shown.
 
     Returns:
@@ -161,64 +163,72 @@ def write_claim(
     from reprise.report.parts.verdicts import list_decision_rules
     from reprise.report.parts.wording import explain_symbols
 
-    claim = content.claims[key]
-    answer = select_answer(paper, key, claim.label, _select_decisions(decisions, tier))
+    claim = paper.claims[key]
+    answer = select_answer(paper_id, key, claim.label, _select_decisions(decisions, tier))
     decision = answer.decision
     rows = make_comparison_rows(decision) if decision else []
     written = " ".join([claim.tested, answer.cells.compared, *(row.compared for row in rows)])
     text = render_text(
         "claim.txt.j2",
-        symbols=explain_symbols(content.symbols, written),
-        paper=paper,
+        symbols=explain_symbols(paper.symbols, written),
+        paper=paper_id,
         key=key,
         claim=claim,
         answer=answer,
-        missing=_describe_missing_data(decisions, answer.tier),
+        missing_data=_describe_missing_data(decisions, answer.tier),
         rows=rows,
         notes=render_claim_notes(decision) if decision else [],
-        **_list_judged_settings(content, decision),
-        rule=list_decision_rules(claim, decision),
-        elsewhere=_list_other_tiers(key, claim, decisions, answer.tier),
+        **_list_judged_settings(paper, decision),
+        rules=list_decision_rules(claim, decision),
+        other_tiers=_list_other_tiers(key, claim, decisions, answer.tier),
         experiments=decision.n if decision else dict.fromkeys(side.experiment for _, side in claim.list_sides()),
     )
     return _wrap_text(text.strip())
 
 
-def _list_judged_settings(content: Paper, decision: Decision | None) -> dict[str, list[tuple[Any, ...]]]:
-    """List the settings of equal rank and the judged alternatives of a decision, as the card's template takes them."""
+def _list_judged_settings(paper: Paper, decision: Decision | None) -> dict[str, list[tuple[Any, ...]]]:
+    """List the settings of equal rank and the judged alternatives of a decision, for the card's template."""
     from reprise.report.parts.rows import make_setting_cells
     from reprise.report.parts.verdicts import name_alternative
 
     if decision is None:
-        return {"primary": [], "alternatives": []}
-    primary = [make_setting_cells(name_alternative(content, name), one) for name, one in decision.co_primary.items()]
-    judged = {name: one for name, one in decision.alternatives.items() if one.answer in JUDGED}
-    alternatives = [(name_alternative(content, name), one) for name, one in judged.items()]
-    return {"primary": primary, "alternatives": alternatives}
+        return {"co_primary": [], "alternatives": []}
+    return {
+        "co_primary": [
+            make_setting_cells(name_alternative(paper, suffix), judged)
+            for suffix, judged in decision.co_primary.items()
+        ],
+        "alternatives": [
+            (name_alternative(paper, suffix), alternative)
+            for suffix, alternative in decision.alternatives.items()
+            if alternative.answer in JUDGED
+        ],
+    }
 
 
 def _list_other_tiers(
-    key: str, claim: Claim, decisions: Mapping[str, Decision | None], tier: str
+    key: str, claim: Claim, decisions: Mapping[str, Decision | None], shown_tier: str
 ) -> list[tuple[str, Any]]:
-    """List what the tiers besides the shown one and `quick` say of a claim, where they judged it."""
+    """List the rows of a claim at the tiers besides the shown one and `quick`, if they judged it."""
     from reprise.report.parts.rows import make_claim_cells
 
-    others = {name: one for name, one in decisions.items() if name not in (tier, "quick")}
     return [
-        (name, make_claim_cells(key, claim.label, one)) for name, one in others.items() if one and one.answer in JUDGED
+        (tier, make_claim_cells(key, claim.label, decision))
+        for tier, decision in decisions.items()
+        if tier not in (shown_tier, "quick") and decision and decision.answer in JUDGED
     ]
 
 
 def _select_decisions(decisions: Mapping[str, Decision | None], tier: str | None) -> Mapping[str, Decision | None]:
-    """Select the decisions of the tier that is named; else of all tiers, and of `quick` where no other judged."""
+    """Select the decisions of the named tier; else of all tiers, with `quick` only if no other tier judged."""
     if tier:
         return {tier: decisions[tier]}
-    full = {name: decision for name, decision in decisions.items() if name != "quick"}
-    return full if any(full.values()) else decisions
+    without_quick = {name: decision for name, decision in decisions.items() if name != "quick"}
+    return without_quick if any(without_quick.values()) else decisions
 
 
 def _describe_missing_data(decisions: Mapping[str, Decision | None], tier: str) -> list[str]:
-    """Say why the fullest tier without data has none, if that is not the tier that is shown."""
+    """Describe why the fullest tier without data has none, if that is not the shown tier."""
     from reprise.report.parts.rows import ANSWER_NAMES
     from reprise.report.parts.templates import render_claim_notes
 
