@@ -45,7 +45,7 @@ class Preparation:
 
     @property
     def file(self) -> str:
-        """The file of its function."""
+        """Return the file of its function."""
         return self.target if is_own(self.target) else get_source_path(self.target)
 
     def prepare(self, raw: Path, options: Mapping[str, Any]) -> Any:

@@ -32,7 +32,7 @@ class Model:
 
     @property
     def file(self) -> str:
-        """The file of its class."""
+        """Return the file of its class."""
         module = self.target.partition(":")[0]
         return get_source_path(module) if module.startswith("reprise.") else f"{module.replace('.', '/')}.py"
 

@@ -27,7 +27,7 @@ class Measures:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Everything that may be named, for people."""
+        """Return all names that may be used, as people read them."""
         return *self.metrics, *(f"{name}@{self.axis}=<number>" for name in self.curves)
 
 
@@ -55,12 +55,12 @@ class Protocol:
 
     @property
     def file(self) -> str:
-        """The file of its class."""
+        """Return the file of its class."""
         return get_source_path(self.target.partition(":")[0])
 
     @property
     def trains(self) -> bool:
-        """Whether a model learns in it."""
+        """Return whether a model learns in it."""
         return self.models != ("none",)
 
 

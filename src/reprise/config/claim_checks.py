@@ -68,7 +68,7 @@ def _check_statistic(claim: Claim, where: str) -> None:
 
 
 def _check_numbers(claim: Claim, where: str) -> None:
-    """Bounds and margins have to be ones that records can keep to, and can fail to."""
+    """Require bounds and margins that records can meet and can miss."""
     margin, share, level = claim.margin, claim.share, claim.level
     if margin and (margin.measure == "share-of-gain") != (margin.over is not None):
         raise UserError(f"{where}.margin.over: names the model that a share of the gain is over, and nothing else")

@@ -234,12 +234,12 @@ class Claim(Strict):
 
     @property
     def label(self) -> str:
-        """What we compare, in at most 60 characters."""
+        """Return what we compare, in at most 60 characters."""
         return self.short or self.tested
 
     @property
     def source(self) -> str:
-        """The paper's words in quotation marks, with their place; or that no sentence of it states the claim."""
+        """Return the paper's words in quotation marks, with their place; or that no sentence of it states the claim."""
         return f"“{self.quote}” ({self.place})" if self.quote else f"Not stated in words; read from {self.place}."
 
     def list_sides(self) -> Iterator[tuple[str, Term]]:

@@ -50,7 +50,7 @@ class RawFile(Strict):
 
     @property
     def archive(self) -> RawFile:
-        """The archive that holds `member`, as a file of its own, called as the last part of `url`."""
+        """Return the archive that holds `member`, as a file of its own, called as the last part of `url`."""
         update = {"name": self._archive_name, "member": None, "member_digest": None, "prefix": None}
         return self.model_copy(update=update)
 
@@ -97,7 +97,7 @@ class NamedDataset(Dataset):
 
     @property
     def shelf(self) -> str:
-        """Its folder in a mirror."""
+        """Return its folder in a mirror."""
         return self.mirror or self.name
 
     def get_raw_folder(self, raw_root: Path) -> Path:

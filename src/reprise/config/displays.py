@@ -31,7 +31,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """What its files are called."""
+        """Return the name of its files, without suffix."""
         return f"{self.paper}-{self.id}"
 
     def complete_options(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Section(Strict):
 
     @property
     def settings(self) -> dict[str, Setting[Any]]:
-        """The settings that the file states, by option."""
+        """Return the settings that the file states, by option."""
         stated = {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
         stated |= self.__pydantic_extra__ or {}
         return {name: value for name, value in stated.items() if isinstance(value, Setting)}
@@ -126,7 +126,7 @@ class _TierEntry(BaseModel):
 
     @property
     def reductions(self) -> dict[str, Any]:
-        """The values that the tier gives to settings, by option."""
+        """Return the values that the tier gives to settings, by option."""
         return self.model_dump(exclude_unset=True, exclude={"replicas", "dataset"})
 
 

@@ -130,7 +130,7 @@ class Corpus:
 
     @property
     def boundaries(self) -> str:
-        """The token that ends a sentence, `</s>`; `none` where none does; `line` where sentences are lines of symbols.
+        """Return the token that ends a sentence: `</s>`, `none`, or `line` if sentences are lines of symbols.
 
         `UserError` where the preparation does not say.
         """

@@ -169,7 +169,7 @@ class Error(Comparison):
 
     @property
     def share(self) -> float:
-        """The error in units of its tolerance, of which there may be none."""
+        """Return the error in units of its tolerance; the error itself if that is 0."""
         return self.estimate / (self.tolerance or 1.0)
 
 
@@ -282,7 +282,7 @@ class Verdict(Typed):
 
     @property
     def weakest(self) -> AnyComparison | None:
-        """The comparison that the claim hangs on: that with the largest p; of errors the largest; None without any.
+        """Return the comparison with the largest p, or the largest error; None without any.
 
         Those that cannot be judged count where no other is there.
         """
@@ -291,18 +291,18 @@ class Verdict(Typed):
 
     @property
     def rated(self) -> Estimated | None:
-        """The weakest comparison for which the paper gives an effect."""
+        """Return the weakest comparison for which the paper gives an effect."""
         return find_weakest([one for one in self.comparisons if isinstance(one, Estimated) and one.ratio])
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many comparisons have each size, of those that have one."""
+        """Count the comparisons of each size."""
         sizes = [one.size for one in self.comparisons if isinstance(one, Estimated)]
         return {size: sizes.count(size) for size in get_args(SizeName) if size in sizes}
 
     @property
     def size(self) -> str | None:
-        """The size of all comparisons, "mixed" where they differ; None where none has one."""
+        """Return the size of all comparisons, "mixed" if they differ; None if none has one."""
         return ("mixed" if len(self.sizes) > 1 else next(iter(self.sizes))) if self.sizes else None
 
 

@@ -88,7 +88,7 @@ class HypothesisEstimate:
 
     @property
     def test(self) -> ContrastEstimate:
-        """The deciding test: of two one-sided tests that with the larger p."""
+        """Return the deciding test: of two one-sided tests the one with the larger p."""
         return max(self.tests, key=lambda test: (test.estimate.p_above(), -test.estimate.value))
 
 

@@ -129,19 +129,19 @@ class Runs:
 
     @property
     def finished(self) -> list[Replica]:
-        """The replicas that have numbers."""
+        """Return the replicas that have numbers."""
         return [r for r in self.replicas if r.finished]
 
     @property
     def diverged(self) -> int:
-        """How many replicas have none."""
+        """Count the replicas without numbers."""
         return len(self.replicas) - len(self.finished)
 
     @cached_property
     def family(self) -> tuple[str, ...] | None:
-        """What varies alike from replica to replica: model, dataset and task under one reading ("" is as chosen).
+        """Return its family by model, dataset, task and reading ("" is as chosen); its replicas vary alike.
 
-        None of a check, and of what the tier does not run.
+        Return None for a check, and for what the tier does not run.
         """
         if self.resolved is None or self.resolved.is_check:
             return None
@@ -176,12 +176,12 @@ class Runs:
 
     @property
     def learns(self) -> bool:
-        """Whether it is a model that is trained, at whatever tier."""
+        """Return whether it is a model that is trained, at any tier."""
         return self.entry.check is None and PROTOCOLS[self.entry.training.protocol].trains
 
     @property
     def by_fold(self) -> bool:
-        """Whether replicas are folds, not seeds."""
+        """Return whether replicas are folds, not seeds."""
         return bool(self.finished) and all(r.fold is not None for r in self.finished)
 
     @property
@@ -195,7 +195,7 @@ class Runs:
 
     @property
     def replaced_dataset(self) -> str | None:
-        """The dataset of this tier, where it is not the paper's."""
+        """Return the dataset of this tier if it is not the paper's; else None."""
         if self.family is None or self.entry.data is None or self.family[1] == self.entry.data.dataset:
             return None
         return self.family[1]

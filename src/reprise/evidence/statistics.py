@@ -26,7 +26,7 @@ class VarianceEstimate:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation."""
+        """Return the standard deviation."""
         return math.sqrt(self.variance)
 
 

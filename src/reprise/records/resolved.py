@@ -62,7 +62,7 @@ class Resolved:
 
     @property
     def config_hash(self) -> str:
-        """The hash in the file names of the records."""
+        """Return the hash in the file names of the records."""
         return compute_hash(self.hashed_config)
 
     @property
@@ -72,12 +72,12 @@ class Resolved:
 
     @property
     def is_check(self) -> bool:
-        """Whether an error is computed and nothing trained."""
+        """Return whether an error is computed and nothing trained."""
         return "check" in self.config
 
     @property
     def base(self) -> str:
-        """The experiment that this one is, or is a variant of."""
+        """Return the experiment that this one is, or is a variant of."""
         return self.experiment.split("@")[0]
 
     def get_config_path(self) -> str:

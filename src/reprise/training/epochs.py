@@ -175,12 +175,12 @@ class Epochs(Learner):
 
     @property
     def best_epoch(self) -> int:
-        """The best epoch, from 1."""
+        """Return the best epoch, from 1."""
         return 1 + min(range(self.epoch), key=lambda i: self.history[i]["valid"])
 
     @property
     def is_last_epoch(self) -> bool:
-        """Whether this was the last epoch: there were enough, or `patience` since the best."""
+        """Return whether this was the last epoch: the most allowed, or `patience` epochs since the best."""
         return self.epoch >= self.total or self.epoch - self.best_epoch >= self.options["patience"]
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -70,11 +70,11 @@ class Training(ABC):
     @property
     @abstractmethod
     def done(self) -> float:
-        """The progress towards `total`, counted in `unit`."""
+        """Return the progress towards `total`, counted in `unit`."""
 
     @property
     def dtype(self) -> torch.dtype:
-        """The precision that the model computes in."""
+        """Return the precision that the model computes in."""
         return getattr(torch, self.config["precision"])
 
     @property
@@ -176,7 +176,7 @@ class Pieces(Training):
 
 
 def complete(work: Work) -> Any:
-    """Do a piece of work by itself: what it returns."""
+    """Do a piece of work by itself and return its result."""
     result = None
     while True:
         try:
@@ -227,7 +227,7 @@ class Learner(Training):
 
     @property
     def _has_updating_kernel(self) -> bool:
-        """Whether the kernel has the parameters, and makes the updates."""
+        """Return whether the kernel has the parameters, and makes the updates."""
         return self.optimiser in (None, self.kernel)
 
     def update(self, *batch: Any) -> Any:
@@ -318,7 +318,7 @@ class Learner(Training):
 
     @property
     def reported_position(self) -> dict[str, int]:
-        """Which epoch or step the reported parameters are of."""
+        """Return which epoch or step the reported parameters are of."""
         return {self.unit: int(self.done)}
 
     def load_parameters(self, parameters: Mapping[str, Tensor]) -> None:

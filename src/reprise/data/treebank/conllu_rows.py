@@ -52,7 +52,7 @@ class Sentence:
 
     @property
     def words(self) -> tuple[Row, ...]:
-        """The words alone: word number i of the file is `words[i - 1]`."""
+        """Return the words alone: word number i of the file is `words[i - 1]`."""
         return tuple(row for row in self.rows if not row.is_range)
 
 

@@ -106,7 +106,7 @@ class GroupedEngine:
         return self._softmax_minus_target(L, y.flatten(), torch.zeros_like(self.b_o))
 
     def _run_forward(self, x: Tensor, masks: Masks | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Words, their matrices (T B,), embeddings (T B, E) and states (T B, H) of a window x (T, B)."""
+        """Return words, their matrices (T B,), embeddings (T B, E) and states (T B, H) of a window x (T, B)."""
         self._require_words(x)
         words, k = x.flatten(), self.model.matrix_index(x).contiguous()
         self.matrices.plan(k)

@@ -27,7 +27,7 @@ class PackedBatch:
 
     @property
     def starts(self) -> np.ndarray:
-        """(steps + 1,) int64: the rows of step t are starts[t] .. starts[t + 1] - 1."""
+        """Return the bounds of rows, (steps + 1,) int64: those of step t are starts[t] .. starts[t + 1] - 1."""
         return np.concatenate([[0], np.cumsum(self.active)])
 
     @property
@@ -37,7 +37,7 @@ class PackedBatch:
 
     @property
     def filled(self) -> np.ndarray:
-        """(steps, lines) bool: true where a line has not ended; in row-major order these are the rows."""
+        """Return which lines have not ended, (steps, lines) bool; in row-major order these are the rows."""
         return np.arange(self.active[0]) < self.active[:, None]
 
     def pad_rows(self, rows: np.ndarray) -> np.ndarray:

@@ -49,7 +49,7 @@ class FusedEngine:
 
     @property
     def hidden(self) -> Tensor:
-        """The carried state (H,): a copy; assign to change it."""
+        """Return the carried state (H,) as a copy; assign to change it."""
         return torch.from_numpy(self._hidden.copy())
 
     @hidden.setter

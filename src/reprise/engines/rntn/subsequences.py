@@ -33,7 +33,7 @@ class Subsequences:
 
     @property
     def tokens(self) -> int:
-        """The number of predicted words."""
+        """Return the number of predicted words."""
         return len(self.targets)
 
     def slice(self, first: int, last: int) -> Subsequences:

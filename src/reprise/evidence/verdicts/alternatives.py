@@ -48,12 +48,12 @@ class Reading:
 
     @property
     def judged(self) -> bool:
-        """Whether the claim has an answer under the alternative and as chosen."""
+        """Return whether the claim has an answer under the alternative and as chosen."""
         return self.under.answer in JUDGED and self.chosen.answer in JUDGED and self.under.holds is not None
 
     @property
     def changes_answer(self) -> bool:
-        """Whether the answer changes: to another side, or from undecided to decided.
+        """Return whether the answer changes: to another side, or from undecided to decided.
 
         From decided to undecided counts only on the same records: other runs may be undecided for want of replicas.
         """

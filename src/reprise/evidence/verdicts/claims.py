@@ -94,7 +94,7 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
 
 
 def asks_evaluations(claim: Claim) -> bool:
-    """Whether the claim's metrics stand in evaluation records."""
+    """Return whether the claim's metrics stand in evaluation records."""
     return any(is_loss_by_count(term.quantity[0]) for term in list_terms(claim))
 
 
@@ -141,7 +141,7 @@ def _summarise_reading(reading: Reading) -> Alternative:
 
 
 def _compare_with_paper(claim: Claim, table: Table) -> Iterator[Printed]:
-    """Every number of the claim that the paper prints, beside ours: in per cent and in SDs of one replica."""
+    """Compare every printed number of the claim with ours, in per cent and in SDs of one replica."""
     for term in dict.fromkeys(list_terms(claim)):
         runs, (metric, split) = table.runs[term.experiment], term.quantity
         paper, log = runs.reported_in_our_unit(term.quantity), is_ratio_scale(metric)

@@ -49,7 +49,7 @@ class BatchedSGD(HalvingSchedule):
 
     @property
     def window(self) -> int:
-        """Steps that are read at once: as many words of one stream as of all streams in training."""
+        """Return the steps that are read at once: as many words of one stream as of all streams in training."""
         return self.options["steps"] * (1 if self.part == "train" else self.options["batch_size"])
 
     @property

@@ -57,7 +57,7 @@ class Pairs:
 
     @property
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:
-        """Words of the targets and of the sources, (n,) each."""
+        """Count the words of the targets and of the sources, (n,) each."""
         return np.diff(self.target.offsets), np.diff(self.source.offsets)
 
     def make_batch(self, numbers: np.ndarray) -> PairBatch:

@@ -47,7 +47,7 @@ class WordNGramCount(Pieces):
 
     @property
     def parameters(self) -> int:
-        """n-grams of all orders that the whole text has."""
+        """Count the n-grams of all orders in the whole text."""
         return sum(int(model["stored"]) for model in self.results[self.total - self.model.order :])
 
     def advance(self) -> str:

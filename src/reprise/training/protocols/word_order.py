@@ -46,7 +46,7 @@ class WordOrder(Pieces):
 
     @property
     def parameters(self) -> int:
-        """n-grams of the orders that were counted."""
+        """Count the stored n-grams, of the orders that were counted."""
         return sum(len(self.counts.table(n).keys) for n in range(1, len(self.results) + 1))
 
     def _make_positions(self, split: Split) -> Positions:
