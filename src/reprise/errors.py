@@ -14,10 +14,10 @@ EXIT_USAGE = 2
 """Exit status after bad input: nothing was changed."""
 
 EXIT_INTERRUPTED = 75
-"""Exit status (EX_TEMPFAIL) of a training that saved its state, or found its replica busy: run it again."""
+"""Exit status (EX_TEMPFAIL) of a training that a signal stopped, or that found its replica busy: run it again."""
 
 EXIT_SIGNAL = 128
-"""Exit status after a signal, as shells have it, less the signal's number: there was nothing to save."""
+"""Exit status of other commands after a signal, as shells have it, less the signal's number."""
 
 
 class UserError(Exception):

@@ -25,6 +25,7 @@ from reprise import __version__, environment
 from reprise.cli.commands import ARGUMENTS, COMMANDS, EXAMPLES
 from reprise.errors import (
     EXIT_FAILED,
+    EXIT_INTERRUPTED,
     EXIT_SIGNAL,
     EXIT_USAGE,
     Failed,
@@ -36,6 +37,9 @@ from reprise.files import describe_os_error
 from reprise.terminal import start_logging
 
 SHELLS = ("bash", "zsh", "tcsh")
+_RESUMABLE = ("train", "run")
+"""Commands that exit 75 at a signal, whether there was something to save or not."""
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _IN_CLONE = Path(__file__).parents[3].joinpath("pyproject.toml").is_file()
 
 
@@ -96,8 +100,8 @@ def _print_completion(shell: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
 
-    0; 1 where the answer is no, or the system's was; 2 after bad input; 75 where the work was put off; 128 and the
-    signal's number where a signal stopped it.
+    0; 1 where the answer is no, or the system's was; 2 after bad input; 75 where a training was put off; 128 and the
+    signal's number where a signal stopped another command.
     """
     command = ""
     for stream in (sys.stdout, sys.stderr):
@@ -115,10 +119,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error("no command")
         return _run_command(command, parsed.rest)
     except KeyboardInterrupt as error:
-        # What a training saves at a signal is its own matter.
-        number = error.args[0] if error.args else signal.SIGINT
-        line = "stopped; every file is whole, and the same command can be run again"
-        return _print_line(line, EXIT_SIGNAL + number)
+        # What a training saves at a signal is its own matter; here it has nothing to save.
+        number = signal.Signals(error.args[0] if error.args else signal.SIGINT)
+        line = f"stopped by {number.name}; every file is whole, and the same command can be run again"
+        return _print_line(line, EXIT_INTERRUPTED if command in _RESUMABLE else EXIT_SIGNAL + number)
     except UserError as error:
         return _print_line(f"error: {' '.join(str(error).splitlines())}", EXIT_USAGE)
     except (Failed, Interrupted) as error:
@@ -172,21 +176,32 @@ def _stop_at_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end a command as Ctrl-C does, so that it removes its temporary files and says a line.
 
     Only where the system's own reaction is set: under nohup SIGHUP stays ignored.
+
+    Raises:
+        KeyboardInterrupt: A signal came; its number is the argument.
     """
+    received: list[int] = []
 
     def stop(number: int, _: object) -> NoReturn:
+        received.append(number)
         raise KeyboardInterrupt(number)
 
     # Python lets the main thread alone set handlers.
-    settable = (signal.SIGTERM, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
-    numbers = [number for number in settable if signal.getsignal(number) is signal.SIG_DFL]
-    for number in numbers:
+    is_main = threading.current_thread() is threading.main_thread()
+    old = {number: signal.getsignal(number) for number in _STOPPING if is_main}
+    handlers = {n: handler for n, handler in old.items() if handler in (signal.SIG_DFL, signal.default_int_handler)}
+    for number in handlers:
         signal.signal(number, stop)
     try:
         yield
+    except Exception as error:
+        # Python and compiled modules turn an interruption into errors of their own, during an import for example.
+        if received:
+            raise KeyboardInterrupt(*received) from error
+        raise
     finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

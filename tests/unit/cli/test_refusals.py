@@ -1,5 +1,6 @@
 """What the system refuses is told before the work, or in a line that says what to do; Ctrl-C is one line too."""
 
+import os
 import runpy
 import shutil
 import signal
@@ -10,7 +11,7 @@ import pytest
 from verify_helpers import resolved
 
 from reprise import cli
-from reprise.errors import EXIT_SIGNAL, EXIT_USAGE
+from reprise.errors import EXIT_INTERRUPTED, EXIT_SIGNAL, EXIT_USAGE
 from reprise.training import loop
 
 TRAIN = "train digits/count --tier quick --replica 0"
@@ -60,9 +61,30 @@ def test_ctrl_c_is_one_line(monkeypatch, capsys):
     """Also while the commands are imported."""
     monkeypatch.setattr("reprise.cli.steps.resolve_command", interrupted)
     assert cli.main(["resolve"]) == EXIT_SIGNAL + signal.SIGINT
-    assert capsys.readouterr().err == "reprise: stopped; every file is whole, and the same command can be run again\n"
+    line = "reprise: stopped by SIGINT; every file is whole, and the same command can be run again\n"
+    assert capsys.readouterr().err == line
     monkeypatch.setattr(cli, "main", interrupted)
     with pytest.raises(SystemExit) as caught:
         runpy.run_module("reprise", run_name="__main__")
     assert caught.value.code == EXIT_SIGNAL + signal.SIGINT
     assert capsys.readouterr().err == "reprise: stopped\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("command", ["resolve", TRAIN])
+def test_a_signal_that_becomes_another_error_is_one_line(number, command, monkeypatch, capsys):
+    """As Python makes a RuntimeError of one that comes while a class is made."""
+    before = signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+    def work(_):
+        try:
+            os.kill(os.getpid(), number)
+        except KeyboardInterrupt as error:
+            raise RuntimeError("a class could not be made") from error
+
+    module = "train" if command == TRAIN else "steps"
+    monkeypatch.setattr(f"reprise.cli.{module}.{command.split()[0]}_command", work)
+    assert cli.main(command.split()) == (EXIT_INTERRUPTED if command == TRAIN else EXIT_SIGNAL + number)
+    line = f"reprise: stopped by {number.name}; every file is whole, and the same command can be run again\n"
+    assert capsys.readouterr().err == line
+    signal.signal(number, before)
