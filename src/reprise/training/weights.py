@@ -78,11 +78,7 @@ def load_weights(
         raise UserError(f"{path}: {why}; {remedy}")
     content = read_whole(path)
     try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            metadata = json.loads((file.metadata() or {})[_KEY])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        stated = {key: metadata[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "replica")}
-        at = {str(unit): int(count) for unit, count in metadata["at"].items()}
+        stated, position, tensors = _parse_weights(path)
     except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError, OSError):
         raise UserError(f"{path}: not a whole file of Reprise's weights; {remedy}") from None
     expected = {"format": FORMAT, "experiment": resolved.id, "config_hash": resolved.config_hash}
@@ -92,17 +88,33 @@ def load_weights(
             raise UserError(f"{path}: key {key}: {stated[key]!r}, not {value!r}; name the {what}")
     if stated["replica"] != replica:  # whose fold, or whose seed, would be another
         raise UserError(f"{path}: key replica: {stated['replica']!r}, not {replica}; name the replica with --replica")
+    _require_same_parameters(path, tensors, model, resolved.config["model"]["name"], remedy)
+    model.load_state_dict(tensors)
+    return position, hashlib.sha256(content).hexdigest()
+
+
+def _parse_weights(path: Path) -> tuple[dict[str, Any], dict[str, int], dict[str, Tensor]]:
+    """Return what a file says of itself, the epoch or step that its weights are of, and its tensors by name."""
+    with safe_open(path, framework="pt", device="cpu") as file:
+        metadata = json.loads((file.metadata() or {})[_KEY])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    stated = {key: metadata[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "replica")}
+    return stated, {str(unit): int(count) for unit, count in metadata["at"].items()}, tensors
+
+
+def _require_same_parameters(
+    path: Path, tensors: Mapping[str, Tensor], model: nn.Module, model_name: str, remedy: str
+) -> None:
+    """Raise `UserError` unless tensors have the names, shapes and types of the model's parameters, and are finite."""
     parameters = model.state_dict()
     if {n: value.shape for n, value in tensors.items()} != {n: value.shape for n, value in parameters.items()}:
-        raise UserError(f"{path}: other parameters than the model {resolved.config['model']['name']} has; {remedy}")
+        raise UserError(f"{path}: other parameters than the model {model_name} has; {remedy}")
     if wrong := [
         name for name, value in tensors.items() if value.dtype != parameters[name].dtype or not is_finite(value)
     ]:
         raise UserError(
             f"{path}: {wrong[0]} holds other numbers than {parameters[wrong[0]].dtype}, all finite; {remedy}"
         )
-    model.load_state_dict(tensors)
-    return at, hashlib.sha256(content).hexdigest()
 
 
 def is_finite(value: Tensor) -> bool:

@@ -236,16 +236,17 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
     frame["claims"] = frame.claims.mask(frame.duplicated(["assumption", "alternative"]), "")
     metrics = frame.loc[frame.metric.notna(), ["metric", "split"]].drop_duplicates()
     columns = [column for column in _ASSUMPTION_COLUMNS if column is not _METRIC_COLUMN or len(metrics) > 1]
-    run_count = sum(
-        bool(result.status.recorded) if result.has_variants else bool(result.judged_claims)
-        for result in results.values()
-    )
-    changed = [suffix for suffix, result in results.items() if result.changed_claims]
-    notes = []
+    return Table(columns, frame, _write_assumption_notes(context, frame, list(results.values())))
+
+
+def _write_assumption_notes(context: Context, frame: pd.DataFrame, results: Sequence[AlternativeResult]) -> list[str]:
+    """Write how many alternatives were run and change an answer, and what the columns of `frame` mean."""
+    run_count, notes = sum(result.has_runs for result in results), []
     if results:
         notes.append(f"Alternatives run: {run_count} of {len(results)}.")
     if run_count:
-        notes[-1] += f" The answer to a claim changes under {len(changed)} of them."
+        changed_count = sum(bool(result.changed_claims) for result in results)
+        notes[-1] += f" The answer to a claim changes under {changed_count} of them."
     if any(choice.declared_afterwards for _, _, choice in context.paper.list_choices()):
         notes.append("An alternative with an asterisk was declared when results of our choice were known.")
     if frame.difference_in_sds.notna().any():
@@ -254,7 +255,7 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         notes.append(f"Differences in brackets are in SDs of one {unit}.")
     notes += _write_finished_note(context, frame)
     notes += write_interval_notes(context, frame.experiment.dropna(), frame, has_shares=(frame.unit == "share").any())
-    entries = [entry for result in results.values() for entry in result.claims.values()]
+    entries = [entry for result in results for entry in result.claims.values()]
     judged = filter(verdicts.is_judged, entries)
     if any(verdicts.has_comparisons(entry) and verdicts.format_coverage(entry) for entry in judged):
         notes.append("(2 of 4 comparisons): the others were not run under the alternative.")
@@ -264,8 +265,7 @@ def assumptions(context: Context, table_id: str, options: Mapping[str, Any]) -> 
         )
     if not all(map(verdicts.has_comparisons, entries)):
         notes.append("Not part of the alternative: no experiment of the claim is planned under it.")
-    notes += [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
-    return Table(columns, frame, notes)
+    return notes + [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
 
 
 def _write_finished_note(context: Context, frame: pd.DataFrame) -> list[str]:
