@@ -491,15 +491,25 @@ def test_jobs_at_once_are_no_disturbance_to_each_other_and_others_are():
         assert [worker.start.call_args.args for worker in workers] == [(200,)] * 2
 
 
-@needs_compiler
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_jobs_with_another_update_end_the_command(tmp_path, monkeypatch, capsys):
+    """Without a process, which on a busy core may need longer than its limit to import torch and to compile."""
+
+    class Wrong(FakeWorker):
+        def __init__(self, bench, name, folder, cores, members):
+            super().__init__(bench, name, folder)
+
+        def wait_until_ready(self, limit):
+            return super().wait_until_ready(limit) | {"loss": 2 * EXPECTED["loss"]}
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
-    monkeypatch.setenv("REPRISE_BUILD", str(build.build_library("rntn").parent))
+    monkeypatch.setattr(jobs, "Worker", Wrong)
     monkeypatch.setattr(tasks, "compute_expected", lambda task: EXPECTED)
+    FakeWorker.log.clear()
     assert main(["rntn", "--jobs", "2"]) == EXIT_FAILED
     assert "sentences: fused: wrong: the loss is" in capsys.readouterr().err
+    assert FakeWorker.log == ["fused closed"]
 
 
 def test_what_was_measured_is_written_after_every_workload(tmp_path, monkeypatch, capsys):
