@@ -161,8 +161,8 @@ def _measure(training: Any, corpus: Path | None, device: str, by_count: bool) ->
     if device == "cuda":
         training.move_to_gpu()
     sums_by_split: dict[str, LossesByCount] = {}
-    if by_count:
-        sums_by_split = _make_sums(corpus, PROTOCOLS[training.protocol].losses_by_count)
+    if by_count and (splits := PROTOCOLS[training.protocol].losses_by_count):
+        sums_by_split = _make_sums(corpus, splits)
         training.loss_receivers = {split: sums.add_batch for split, sums in sums_by_split.items()}
     start = time.perf_counter()
     with make_console().status("measuring") as status:
@@ -229,7 +229,13 @@ def _make_sums(corpus: Path | None, splits: Iterable[str]) -> dict[str, LossesBy
 
 
 def _show_losses_by_count(training: Any, corpus: Path | None, split: str) -> None:
-    """Show the losses of a split's words by their counts in training."""
+    """Show the losses of a split's words by their counts in training.
+
+    Raises:
+        UserError: The model reads no text, predicts no words one by one, or the text has no such split.
+    """
+    if corpus is None:
+        raise UserError(f"--by-count {split}: this model reads no text; omit --by-count")
     sums = _make_sums(corpus, [split])[split]
     training.read_words(split, sums.add_batch)
     bands = {BAND_STARTS[numbers[0]]: name for name, numbers in BANDS.items() if len(numbers) == 1}

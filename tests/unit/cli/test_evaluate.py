@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import config_helpers
 import pytest
@@ -65,6 +66,23 @@ def test_losses_by_count_add_up_to_the_recorded_loss(here, capsys):
         assert len(bands) > 1
     status, _, err = run(capsys, "evaluate", NAME, "--by-count", "tset")
     assert (status, err.count("\n")) == (EXIT_USAGE, 1)
+
+
+def test_a_model_without_a_text_has_no_losses_by_count(here, capsys):
+    name = "digits/lstm-t5"
+    assert run(capsys, "train", name, "--replica", "0", "--weights", "all")[0] == 0
+    status, _, err = run(capsys, "evaluate", name, "--by-count", "test")
+    assert (status, err.count("\n"), "--by-count test" in err) == (EXIT_USAGE, 1, True)
+
+
+def test_a_model_without_a_text_is_measured_for_an_evaluation_record():
+    from reprise.cli.evaluate import _measure
+    from reprise.records.record import Outcome, make_metric
+
+    outcome = Outcome(metrics=[make_metric("test", "accuracy_at_8", 0.5, "share", 1000)])
+    training = SimpleNamespace(protocol="recall", measure=lambda report: outcome, engine="reference")
+    measured = _measure(training, None, "cpu", by_count=True)
+    assert (measured.outcome, measured.losses) == (outcome, [])
 
 
 def test_a_number_beyond_rounding_fails(here, capsys):
