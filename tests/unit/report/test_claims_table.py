@@ -8,7 +8,7 @@ from report_case import contexts, project
 from reprise.evidence.decisions import Difference, Term
 from reprise.evidence.verdicts import JUDGED
 from reprise.report.papers.shared.tables import claims
-from reprise.report.parts.rows import make_comparison_cells
+from reprise.report.parts.rows import make_comparison_cells, select_marks
 
 
 @pytest.mark.parametrize("tier", ["paper", "reduced"])
@@ -50,3 +50,12 @@ def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
     )
     expected = "test perplexity: A → B", "−9.1 %", "1.00 → 1.00 (−20.0 % [−33.3, 0.0])", "3 → 1 seeds†"
     assert (cells.compared, cells.paper, cells.ours, cells.n) == expected
+
+
+@pytest.mark.parametrize(
+    ("mark", "text"), [("a → b", "0.38 → 0.82"), ("†", "4 seeds†"), ("Reduced budget", "agrees (reduced budget)")]
+)
+def test_a_mark_is_explained_where_it_stands(mark, text):
+    assert mark in select_marks(["R1", text])
+    assert mark not in select_marks(["R1"])
+    assert {"Runs", "Size"} <= select_marks(["R1"]).keys()

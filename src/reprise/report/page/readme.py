@@ -8,7 +8,7 @@ from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED
 from reprise.files import write_atomically
 from reprise.report.page.forest import plot_summary
 from reprise.report.parts.answers import Tiers
-from reprise.report.parts.rows import MARKS
+from reprise.report.parts.rows import select_marks
 from reprise.report.parts.summary import Summary, summarise
 from reprise.report.parts.templates import render_text
 
@@ -17,8 +17,8 @@ PLOT = Path("results/forest.svg")
 REPLICATION_WORDS = {AGREES: "replicates", DISAGREES: "does not replicate", UNDECIDED: "undecided"}
 """The answer to a document's main claim, in words."""
 _MAX_NOTES = 6
-_MARKS_NOT_IN_README = {"–", "No number", "Size"}
-"""Marks that only the tables of claims have, or that need no explanation."""
+_OTHER_MARKS = {"No number", "Size"}
+"""Marks that need no explanation beside the main claims, or of which their rows have no column."""
 
 
 def write_results(project: Project, tiers: Tiers) -> list[Path]:
@@ -43,14 +43,18 @@ def write_results(project: Project, tiers: Tiers) -> list[Path]:
 
 def render_results(summary: Summary) -> str:
     """Render README's results as Markdown."""
-    shown_marks = [mark for mark in MARKS if mark not in _MARKS_NOT_IN_README]
     values = {
         "notes": render_summary_notes(summary),
         "replication_words": REPLICATION_WORDS,
-        "marks": MARKS,
-        "marks_shown": shown_marks,
+        "marks": select_main_marks(summary),
     }
     return render_text("readme.md.j2", summary=summary, **values).strip()
+
+
+def select_main_marks(summary: Summary) -> dict[str, str]:
+    """Select the marks in the rows of the main claims, with their meanings."""
+    marks = select_marks(text for document in summary.documents for text in document.row_texts)
+    return {mark: meaning for mark, meaning in marks.items() if mark not in _OTHER_MARKS}
 
 
 def render_summary_notes(summary: Summary) -> list[str]:

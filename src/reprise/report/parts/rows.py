@@ -6,7 +6,7 @@ perplexities fall along the arrow; accuracies, shares and scores rise.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from reprise.evidence.decisions import (
@@ -53,6 +53,8 @@ MARKS = {
     "Size": "our effect beside the paper's. Consistent: the paper's lies in our interval. Mixed: comparisons differ.",
 }
 """The meaning of the headers and marks of a row."""
+_SIGNS = {"a → b": "→", "[ ]": "[", "Runs": "", "Size": ""}
+"""What stands in a row where that is not the mark's own name; "" for headers."""
 MARGIN_KINDS = {"non-inferiority", "equivalence"}
 """Kinds of claims that a margin decides."""
 NO_PRINTED_NUMBER = "no number"
@@ -78,6 +80,12 @@ class Cells:
     def texts(self) -> tuple[str, ...]:
         """Return the texts below `HEADERS`."""
         return self.claim, self.compared, self.paper, self.ours, self.n, self.answer
+
+
+def select_marks(texts: Iterable[str]) -> dict[str, str]:
+    """Select the marks that stand in the texts of a table, with their meanings."""
+    text = "\n".join(texts).lower()
+    return {mark: meaning for mark, meaning in MARKS.items() if _SIGNS.get(mark, mark.lower()) in text}
 
 
 def make_claim_cells(key: str, title: str, decision: Decision | None) -> Cells:

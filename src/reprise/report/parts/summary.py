@@ -76,6 +76,11 @@ class Document:
         return f" ({'; '.join(reservations)})" if reservations else ""
 
     @property
+    def row_texts(self) -> list[str]:
+        """Return the texts in the row of the main claim."""
+        return [*self.main_answer.cells.texts, self.reservations] if self.main_answer else []
+
+    @property
     def symbols(self) -> str:
         """Explain the symbols in the row of the main claim."""
         cells = self.main_answer and self.main_answer.cells

@@ -34,11 +34,11 @@ from reprise.report.parts.rounding import (
 from reprise.report.parts.rows import (
     ANSWER_NAMES,
     HEADERS,
-    MARKS,
     Cells,
     make_claim_cells,
     make_comparison_rows,
     make_setting_cells,
+    select_marks,
 )
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.templates import render_claim_notes
@@ -80,7 +80,8 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     notes = [f"{answer.capitalize()}: {', '.join(keys)}." for answer, keys in unjudged.items()]
     if context.tier == FULL and NOT_RUN in unjudged:
         notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
-    notes += [f"{mark}: {meaning}" for mark, meaning in MARKS.items() if rows]
+    texts = [str(row[field.name]) for row in rows for field in fields(Cells)]
+    notes += [f"{mark}: {meaning}" for mark, meaning in select_marks(texts).items() if rows]
     if distances := readings.rank_readings(context.paper, context.runs)[1:]:
         distance_rows = [readings.HEAD, ["--"] * len(readings.HEAD), *readings.make_rows(distances)]
         distance_text = "\n".join(f"| {' | '.join(line)} |" for line in distance_rows)
