@@ -1,7 +1,10 @@
 """Fixtures that the unit tests share, and helpers whose assertions tell what they compared."""
 
+import os
+
 import pytest
 import torch
+from project import COMPILED
 from verify_helpers import new_clone
 
 from reprise.engines import build
@@ -9,7 +12,8 @@ from reprise.training.devices import prepare_environment
 
 pytest.register_assert_rewrite("compiler_helpers", "protocol_helpers")
 
-
+# Engines are compiled once, also where a test's folder, which is removed after it, is the current one.
+os.environ["REPRISE_BUILD"] = str(COMPILED)
 # As the commands do: on a GPU torch would warn of products that differ from run to run.
 prepare_environment()
 # Some versions of torch warn unless they are told whether sparse tensors are checked that do not ask for it.

@@ -179,7 +179,6 @@ def test_only_selects_workloads_and_implementations():
 def test_a_small_bench_from_end_to_end(tmp_path, monkeypatch, capsys):
     (tmp_path / "jax.py").write_text("raise ModuleNotFoundError('No module named jax', name='jax')\n")
     monkeypatch.setattr(worker, "PATHS", (str(tmp_path), *worker.PATHS))
-    monkeypatch.setenv("REPRISE_BUILD", str(build.build_library("rntn").parent))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
     some = {name: BENCHES["rntn"][name] for name in ("fused", "eager", "jax")}
@@ -467,7 +466,6 @@ def test_bandwidth_is_no_more_than_a_core_can_load():
 @needs_compiler
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_two_jobs_are_timed_alone_and_at_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("REPRISE_BUILD", str(build.build_library("rntn").parent))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
     assert main(["rntn", "--jobs", "2", "--budget", "0.2", "--json", "jobs.json"]) == 0

@@ -15,7 +15,6 @@ from compiler_helpers import needs_compiler
 from benchmarks import BENCHES, gated, gpu, gso, loglinear, rntn, tasks, worker
 from benchmarks.harness import compute_log_perplexity_error, find_disagreement
 from reprise.data.corpus import Corpus, Split
-from reprise.engines import build
 
 WORDS = {"dataset": "none", "vocabulary": 50}
 TINY = {
@@ -71,9 +70,7 @@ EACH = [(bench, name, workload) for bench, name in NAMES for workload in TINY[be
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Without prepared corpora, with the engines that are compiled already."""
-    for name in ("rntn", "gso", "loglinear"):
-        monkeypatch.setenv("REPRISE_BUILD", str(build.build_library(name).parent))
+    """Without prepared corpora."""
     monkeypatch.chdir(tmp_path)
     # Compiled programs stand here as what they are compiled from.
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
