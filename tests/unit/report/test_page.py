@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import zlib
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -152,6 +153,12 @@ def test_ours_stands_at_its_ratio_and_the_papers_at_one_reduced_ones_hollow(narr
     papers = {row.find(f"{SVG}path").get("d").split()[0] for row in rows(tree)}
     assert papers == {f"M{x[1]}"}
     assert "R4*  x < y" in [text.text for text in tree.iter(f"{SVG}text")]
+
+
+def test_a_narrow_label_is_wrapped_by_the_letters_that_are_read():
+    title = "x < y & y < z in the models' and the papers' names"
+    (row,) = rows(drawn(replace(answer(), title=title), is_narrow=True))
+    assert [text.text for text in row.iter(f"{SVG}text")][0] == f"R1  {title}"
 
 
 @pytest.mark.parametrize(("ratio", "low", "high"), [(LOW - 1, LOW - 2, 0.0), (HIGH + 9, HIGH + 8, HIGH + 10)])

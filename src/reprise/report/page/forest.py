@@ -34,7 +34,18 @@ _LEGEND = (
 
 @dataclass(frozen=True)
 class _Layout:
-    """The lengths of a plot, in pixels: `left` and `right` of its axis, `label_height` of a label above its row."""
+    """Hold the lengths of a plot, in pixels.
+
+    Attributes:
+        is_narrow: Whether it is for a phone.
+        width: The width of the plot.
+        left: The space left of its axis.
+        right: The space right of its axis.
+        row_height: The height of a row.
+        label_height: The height of a label above its row; 0 if it stands in the row.
+        columns: The number of columns of the legend.
+        indent: The indent of labels and legend.
+    """
 
     is_narrow: bool
     width: int
@@ -43,9 +54,7 @@ class _Layout:
     row_height: int
     label_height: int
     columns: int
-    """Of the legend."""
     indent: int
-    """Of labels and legend."""
 
     def scale(self, value: float) -> float:
         """Return the place of a ratio; beyond the axis, that of its end."""
@@ -120,16 +129,18 @@ def _draw_answer(answer: Answer, y: float, layout: _Layout, is_standalone: bool)
     """Draw the row of an answer that begins at `y`: label, marks and ratio, as a link on the page."""
     middle = y + layout.row_height / 2 + layout.label_height / 2
     name = f"{answer.claim}{'*' if answer.decision.afterwards else ''}"
-    label = escape(f"{name}  {answer.title}")
+    label = f"{name}  {answer.title}"
     texts = wrap(label, _NARROW_LABEL) if layout.is_narrow else [label]
     text_y = y + 26 - 13 * (len(texts) - 1) if layout.is_narrow else middle + 4
-    elements = [f'<text x="{layout.indent}" y="{text_y + 13 * i}">{text}</text>' for i, text in enumerate(texts)]
+    elements = [
+        f'<text x="{layout.indent}" y="{text_y + 13 * i}">{escape(text)}</text>' for i, text in enumerate(texts)
+    ]
     elements += _draw_marks(answer, middle, layout.scale)
     ratio = answer.plotted_comparison.ratio
     ratio_text, interval = _format_ratio(ratio.value), (ratio.low, ratio.high)
     ratio_text += "" if None in interval else f" [{', '.join(map(_format_ratio, interval))}]"
     elements.append(f'<text class="soft" text-anchor="end" x="{layout.width - 2}" y="{middle + 4}">{ratio_text}</text>')
-    group = f"<title>{label}: {ratio_text} times the paper's effect, {answer.answer}</title>{''.join(elements)}"
+    group = f"<title>{escape(label)}: {ratio_text} times the paper's effect, {answer.answer}</title>{''.join(elements)}"
     return f"<g>{group}</g>" if is_standalone else f'<a href="#{escape(answer.link)}">{group}</a>'
 
 

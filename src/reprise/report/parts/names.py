@@ -117,8 +117,8 @@ def _name_whole_metric(metric: str, split: str) -> str:
         distance = "at any distance" if match["span"] == "all" else f"at a distance of {span}"
         return f"{_METRIC_NAMES['agreement'].format(split=split_name)} {', '.join([distance, *restrictions])}"
     if match := _STORED_NGRAMS.fullmatch(metric):
-        text_share = f"1/{2 ** int(match['times'])} of the" if match["times"] else "the"
-        return f"number of different {match['n']}-grams in {text_share} {split_name} text"
+        part = f"1/{2 ** int(match['times'])} of the" if match["times"] else "the"
+        return f"number of different {match['n']}-grams in {part} {split_name} text"
     if match := _MARK.fullmatch(metric):
         mark = match["mark"]
         return f"{split_name} loss at the start" if mark == "0" else f"{split_name} loss at the tables' step no. {mark}"
