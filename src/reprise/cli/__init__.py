@@ -100,8 +100,8 @@ def _print_completion(shell: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status.
 
-    0; 1 where the answer is no, or the system's was; 2 after bad input; 75 where a training was put off; 128 and the
-    signal's number where a signal stopped another command.
+    It is 0 after success, 1 where the answer is no or the system refused, and 2 after bad input. It is 75 where a
+    training was put off. Where a signal stopped another command, it is 128 plus the signal's number.
     """
     command = ""
     for stream in (sys.stdout, sys.stderr):

@@ -55,7 +55,7 @@ def select_experiments(project: Project, experiments: Sequence[Resolved], names:
 
 
 def make_tier_error(tier: str, kind: str, name: str, names: Iterable[str]) -> UserError:
-    """Make the error for a `kind` that is not in a tier, where it may be in another; `names` are those that are."""
+    """Make the error for a name that is not among the `names` of a tier; it says in which other tier the name is."""
     others = [t for t in TIERS if t != tier and any(name in (e.id, e.paper) for e in load_tier(t)[1])]
     if others:
         return UserError(f"'{name}' is not in the tier {tier}; write {' or '.join(f'--tier {t}' for t in others)}")

@@ -18,7 +18,7 @@ _LOG = logging.getLogger(__name__)
 def train_command(options: argparse.Namespace) -> None:
     """Train one replica of one experiment (or run a check) and leave its run record.
 
-    A run that is stopped (SIGTERM, SIGINT, SIGHUP) saves its state and exits 75; the same command goes on from there
+    A run that is stopped (SIGTERM, SIGINT, SIGHUP) saves its state and exits 75. The same command goes on from there
     to the same numbers. A replica that another process trains exits 75 too, and names that process. The state is saved
     every 30 seconds besides, for power cuts and kill -9; REPRISE_SAVE_SECONDS sets another number.
     """

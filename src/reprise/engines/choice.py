@@ -32,8 +32,8 @@ class Choice:
         """Make an engine around a model.
 
         Args:
-            name: "auto" is the fast engine; "reference" takes its place where it cannot compute the model, or where
-                there is no compiler, which the log then says.
+            name: The engine. "auto" is the fast one, or "reference" where the fast one cannot compute the model. It is
+                "reference" too where there is no compiler, which the log then says.
             model: The readable model with its first weights.
 
         Raises:

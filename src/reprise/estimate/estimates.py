@@ -77,8 +77,8 @@ def estimate_times(
     """Estimate the time of each experiment, in their order.
 
     If no replica of a variant is finished, those of its experiment stand for it. Next come those of another tier that
-    trains the same, by their time for an epoch or step. The expected number of epochs is then a share of the most: that
-    of the finished trainings of the same paper and protocol. Replicas that finished on this kind of processor come
+    trains the same, by their time for an epoch or step. The expected number of epochs is then a share of the most, as
+    in the finished trainings of the same paper and protocol. Replicas that finished on this kind of processor come
     before all others.
 
     Args:

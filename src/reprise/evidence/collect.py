@@ -1,8 +1,8 @@
 """Gather the run records of a tier: only those of the current configuration, every one of them checked.
 
-metrics.csv     a row a metric; a replica that diverged has one row without a value; `n` is how many things
-                the value is a mean over, and `counted` says of means over tokens which these are; the rows of
-                losses by the counts of words come from evaluations, with their device and seconds
+metrics.csv     a row a metric. A replica that diverged has one row without a value. `n` is how many things
+                the value is a mean over; `counted` says of means over tokens which tokens these are. Losses by
+                the counts of words come from evaluations, with their device and seconds.
 curves.csv.gz   the same keys plus axis and x; a row a point
 samples.jsonl   a line a text that a model wrote
 metrics.json    {paper: {experiment: {split.metric: {mean, std, n}}}}, for `dvc metrics`; of perplexities the
@@ -54,9 +54,11 @@ def collect(
 
     `counted` says of an experiment which tokens count (`describe_counted_tokens`).
 
-    A record, of a run or an evaluation, that is missing is left out: what stands on it is shown as not run. One that
-    is damaged, altered or of another configuration under the current one's name is a `UserError`, and nothing is
-    written.
+    A missing record of a run or an evaluation is left out; what stands on it is shown as not run.
+
+    Raises:
+        UserError: A record is damaged, altered, or of another configuration under the current one's name. Nothing is
+            written then.
     """
     experiments = list(experiments)
     records = [(experiment, record) for experiment in experiments for record in read_records(experiment, root)]

@@ -234,9 +234,9 @@ def _pool_fold_variance(
 
     The experiments have `folds` in common, over which their means are taken. Members are all experiments of the
     families with at least two folds. A contrast of several experiments and one metric takes the residual variance, each
-    task its own. In a contrast within one experiment fold effects do not cancel: it takes the variance around each
-    member's mean, with the degrees of freedom of one member, since all share their folds. None for other contrasts, for
-    a family without such members, and where a number is not positive.
+    task its own. In a contrast within one experiment fold effects do not cancel. It takes the variance around each
+    member's mean, with the degrees of freedom of one member, since all share their folds. Return None for other
+    contrasts, for a family without such members, and where a number is not positive.
     """
     weights = {term: weight for term, weight in contrast.merge_terms().items() if weight}
     names = dict.fromkeys(term.experiment for term in weights)

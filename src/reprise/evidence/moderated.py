@@ -1,10 +1,10 @@
 """Moderated variances: the variance of each experiment, shrunk toward that of its family.
 
 Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray experiments"
-(Stat. Appl. Genet. Mol. Biol. 3, 2004). The true variances of a family follow s0^2 d0 / chi^2(d0), so a sample variance
-with d degrees of freedom is s0^2 times F(d, d0). Its posterior has d0 + d degrees of freedom, and d0 without a sample.
-Maximum likelihood estimates s0 and d0, as in limma's `fitFDistUnequalDF1`. Smyth's moments of logarithms suit many
-variances; of a few they depend on the smallest, as of two seeds that agree by chance.
+(Stat. Appl. Genet. Mol. Biol. 3, 2004). The true variances of a family follow s0^2 d0 / chi^2(d0). A sample variance
+with d degrees of freedom is then s0^2 times F(d, d0). Its posterior has d0 + d degrees of freedom, and d0 without a
+sample. Maximum likelihood estimates s0 and d0, as in limma's `fitFDistUnequalDF1`. Smyth's moments of logarithms suit
+many variances. With few variances they depend on the smallest, such as that of two seeds that agree by chance.
 """
 
 import math

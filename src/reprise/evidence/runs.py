@@ -108,8 +108,8 @@ class Runs:
     """An experiment or variant in one tier, and the replicas of it that are there.
 
     `unavailable`: why its data cannot be had, "" where they can. `digits`: the place of the last digit that the paper
-    prints, 0.01 of 1.23, by quantity. `evaluations`: the same replicas as their kept weights were measured, of those
-    that were; `evaluated`: whether they stand in the place of `replicas`.
+    prints, 0.01 of 1.23, by quantity. `evaluations`: the replicas whose kept weights were measured again, with those
+    numbers. `evaluated`: whether they stand in the place of `replicas`.
     """
 
     name: str

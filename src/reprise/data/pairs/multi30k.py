@@ -22,8 +22,9 @@ _ELISION = re.compile(r"(?<=\w)'(?=\w)")
 def prepare(raw: Path, options: Values) -> Corpus:
     """Return the parallel corpus of `raw/{train,val,test_2016_flickr}.{fr,en}.gz`: source French, target English.
 
-    Options: `pairs`, how many of the training text, from the first on; `lowercase`, whether texts are set in lower
-    case; `minimum_count`, how often a word of the vocabulary stands in them. Fact `lines`: how many the files have.
+    Options: `pairs` is how many of the training text are read, from the first on. `lowercase` says whether texts are
+    set in lower case. `minimum_count` is how often a word of the vocabulary stands in them. The fact `lines` counts the
+    lines of the files.
 
     Raises:
         UserError: The files have fewer than `pairs`, are missing or damaged, or do not fit together.

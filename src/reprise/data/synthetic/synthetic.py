@@ -17,9 +17,11 @@ def prepare(raw: Path, options: Values, held_out: int = HELD_OUT) -> Corpus:
     """Return the corpus of generated text, which is also written to `raw/synthetic.{train,valid,test}.txt`.
 
     The files show the latest preparation to a reader; no corpus is read from them. Facts, in nats per token with `</s>`
-    counted: `entropy_rate_nats`, sum_i pi_i H(P_i), the least cross-entropy that a model can expect;
-    `unigram_entropy_nats`, H(pi), the same without context; `source_nats`, the cross-entropy of the source itself on
-    each split.
+    counted:
+
+    * entropy_rate_nats: sum_i pi_i H(P_i), the least cross-entropy that a model can expect;
+    * unigram_entropy_nats: H(pi), the same without context;
+    * source_nats: the cross-entropy of the source itself on each split.
     """
     source = make_chain(options["vocabulary_size"], options["seed"])
     sizes = zip(SPLITS, (options["training_sentences"], held_out, held_out), strict=True)

@@ -19,8 +19,8 @@ NEIGHBOURS = 100
 """Losses of so many steps before and after one are averaged with its own: a single batch's is noisy."""
 _OTHERS = re.compile(r"[^A-Za-z0-9(),.!¿?:;ÁÉÍÓÚáéíóúñÑü\-'`]+")
 _WORD = re.compile(r"[^\W\d_]+")
-# The lines about a book as Project Gutenberg wrote them from 1991 to today, in the text of `clean_text`: EBook and
-# Etext, this and the, with and without asterisks; the oldest header ends with its "small print".
+# Project Gutenberg's lines about a book, as it wrote them from 1991 to today, in the text of `clean_text`. They have
+# EBook or Etext, "this" or "the", and asterisks or none. The oldest header ends with its "small print".
 _HEADER_ENDS = re.compile(
     r"START OF (?:TH(?:IS|E) )?PROJECT GUTENBERG(?:-TM|['’ ]S)? E-?(?:BOOK|TEXT)|END ?THE SMALL PRINT!", re.IGNORECASE
 )

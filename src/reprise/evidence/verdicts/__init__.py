@@ -1,17 +1,17 @@
 """The rules for the answer to a claim and for the size of its effect.
 
-Answer. A claim *agrees* if each of its comparisons is significant in a one-sided test at 2.5 %, of an equivalence in
+Answer. A claim *agrees* if each of its comparisons is significant in a one-sided test at 2.5 %. An equivalence takes
 two tests at 5 %. Since all have to hold, each is tested at the full level (intersection-union). A claim *disagrees* if
-the opposite of one comparison is significant, with Holm's correction for their number. Otherwise it is *undecided*. It
-is *not judged* if the model that should be better did not learn its task, by the rule of the claim, and nothing refutes
-the claim. If the other model did not learn, that is the effect. A comparison within one model that did not learn is
-left out.
+the opposite of one comparison is significant, with Holm's correction for their number. Otherwise it is *undecided*. The
+claim's rule may say that the model that should be better did not learn its task. The claim is then *not judged*, unless
+something refutes it. If the other model did not learn, that is the effect. A comparison within one model that did not
+learn is left out.
 
 A replica that diverged, or that lacks the metric, has no number. The other replicas are then a biased sample, so the
 claim is at best undecided. Rank tests and shares of replicas count diverged replicas.
 
-Size. For an effect with numbers in the paper: *consistent* if our 95 % interval overlaps the range that rounds to the
-paper's number, *opposite* if it lies on the other side of 0, else *smaller* or *larger*.
+Size. An effect with numbers in the paper is *consistent* if our 95 % interval overlaps the range that rounds to the
+paper's number. It is *opposite* if the interval lies on the other side of 0, else *smaller* or *larger*.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def choose_answer(parts: Sequence[Part], tail: float = TAIL, lost: bool = False)
     """Return the answer to a claim whose comparisons all have to hold; `lost`: a comparison lost replicas.
 
     All hold if the largest p is below the level (Berger, Technometrics 24, 1982). One fails if the smallest p of the
-    opposite is below the level divided by their number (the first step of Holm 1979). No comparison: not judged.
+    opposites is below the level divided by their number (Holm 1979, first step). No comparison: not judged.
     """
     if parts and len(parts) * min(part.p_opposite for part in parts) <= tail:
         return UNDECIDED if lost else DISAGREES

@@ -1,8 +1,8 @@
 """Write a claim as a row of cells: the same on the page, in README, Markdown and the terminal.
 
 `make_claim_cells` makes the row of a claim, `make_comparison_cells` that of one of its comparisons. A difference is
-shown as "146.7 → 131.2 (−10.6 %)": the worse value if the claim holds, the better one, and the change. Losses and
-perplexities fall along the arrow; accuracies, shares and scores rise.
+shown as "146.7 → 131.2 (−10.6 %)". If the claim holds, the arrow goes from the worse to the better value; in brackets
+stands the change. Losses and perplexities fall along the arrow; accuracies, shares and scores rise.
 """
 
 import math

@@ -1,7 +1,7 @@
 """The batches of document 004's texts: windows of W words (section 5.3 fixes W at 8) and their targets.
 
-Both readers offer, for a split: `counts`, how many tokens are predicted; `count_batches`, how many batches an epoch or
-a reading has; `get_batch`, one of them as words x (T, B) and targets y, (B,) or (T, B), int64.
+Both readers offer three things for a split. `counts` says how many tokens are predicted, `count_batches` how many
+batches an epoch or a reading has. `get_batch` returns a batch as words x (T, B) and targets y, (B,) or (T, B), int64.
 """
 
 from collections.abc import Mapping

@@ -52,9 +52,9 @@ class _NamedTexts(Training):
 class Recall(_NamedTexts, Steps):
     """Steps on fresh batches of texts of one length.
 
-    `text_lengths` says how often each length occurs: "half-without" has half of the batches without a filler, the
-    others with one of 1 to `filler` words; "alike" has 0 to `filler` words equally often, so that no distance is met
-    more often than another.
+    `text_lengths` says how often each length occurs. With "half-without" half of the batches have no filler, the others
+    one of 1 to `filler` words. With "alike" fillers of 0 to `filler` words are equally frequent, so that no distance is
+    met more often than another.
 
     The loss is that of the name at the blank alone. Before the first step and after the last the norms of the Jacobians
     are measured on texts with the longest filler. At the end it is also measured how often, and with what probability,
