@@ -1,6 +1,6 @@
 """Make the tables of document 002, part 2: losses at the tables' steps, measures of texts, and the texts."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -181,12 +181,7 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
         rows.append(_make_final_row(context, name, "book-short", None, length))
         rows += [_make_final_row(context, name, decoder, steps - 1, final_length) for decoder in ("sample", "argmax")]
         rows.append(_make_final_row(context, name, "book", None, final_length))
-        count = context.get_setting(name, "training.samples")
-        note = f"{context.get_title(name)}: each of our rows measures {format_count(count, 'text')} of each replica"
-        if originals:
-            logged_count = int(originals[0]["texts_at_step"])
-            note += f"; each row of the original measures {format_count(logged_count, 'text')} of its author's log"
-        notes.append(f"{note}.")
+        notes.append(_write_count_note(context, name, originals))
     frame = pd.DataFrame(rows)
     columns = [
         _BOOK_COLUMN,
@@ -206,6 +201,16 @@ def measures(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     return verdicts.add_claims_column(
         context, table, lambda row: [f"{measure}{row['point']} {row['split']}" for measure in _MEASURES]
     )
+
+
+def _write_count_note(context: Context, name: str, originals: Sequence[Mapping[str, Any]]) -> str:
+    """Write how many texts a row of ours measures, and how many a row of the original if it has any."""
+    count = context.get_setting(name, "training.samples")
+    note = f"{context.get_title(name)}: each of our rows measures {format_count(count, 'text')} of each replica"
+    if originals:
+        logged_count = int(originals[0]["texts_at_step"])
+        note += f"; each row of the original measures {format_count(logged_count, 'text')} of its author's log"
+    return f"{note}."
 
 
 def _make_decoder_rows(
