@@ -15,7 +15,7 @@ CHANGES = ("shuffled", "swapped")
 FIXED = 8
 """Words from the second name, which is read, to the blank, without the filler."""
 SENTENCE_2 = 17
-"""Words of filler in the notes' second text, without the full stop at its end; the first has none."""
+"""Words of filler in our second text; the notes' has a full stop more, a deviation. The first has none."""
 FILLERS = (0, 1, 2, 4, 8, SENTENCE_2, 32, 64, 128)
 """Lengths of filler that are tested, as far as the training has them."""
 
