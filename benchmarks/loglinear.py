@@ -67,7 +67,7 @@ class Task(tasks.Windows):
     def bytes_a_token(self) -> float:
         """Traffic of the weights: those of the states are read in every step of a batch, forward and back.
 
-        The others are read once forward and once back. RMSprop reads and writes all weights and their mean squares.
+        The others are read once forward and once back. RMSProp reads and writes all weights and their mean squares.
         """
         w = self.workload
         state_bytes = 4 * LAYERS * 4 * w.size**2

@@ -67,7 +67,7 @@ class Windows(Task):
 
     x: np.ndarray
     y: np.ndarray
-    block = 3  # a state may be carried, and RMSprop's first step alone shows little but signs
+    block = 3  # a state may be carried, and RMSProp's first step alone shows little but signs
 
     def __len__(self) -> int:
         return len(self.x)

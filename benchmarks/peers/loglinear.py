@@ -1,4 +1,4 @@
-"""Document 004's training as a user of PyTorch would write it: RMSprop on the mean loss of a batch of windows.
+"""Document 004's training as a user of PyTorch would write it: RMSProp on the mean loss of a batch of windows.
 
 The LSTM's products with the input are made for all steps at once and the steps read with `unbind`; Keras' hard sigmoid
 keeps it from torch's own LSTM.

@@ -86,7 +86,7 @@ def gated_step(engine: Any, batch: Any) -> Any:
 
 
 class Recorder:
-    """Stands in for RMSprop and keeps the gradients that it is given."""
+    """Stands in for RMSProp and keeps the gradients that it is given."""
 
     def __init__(self, parameters: dict[str, Tensor]) -> None:
         self.gradients = {name: torch.zeros_like(value) for name, value in parameters.items()}

@@ -1,4 +1,4 @@
-"""The engine of log-linear RNNs over several steps, and its parts: classes, products, RMSprop."""
+"""The engine of log-linear RNNs over several steps, and its parts: classes, products, RMSProp."""
 
 import copy
 import math
@@ -29,7 +29,7 @@ def test_a_run_is_that_of_the_readable_model_in_float64(kind, inside):
         assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     start, ours, theirs = made.state_dict(), fast.export(), reference.export()
     for name, value in theirs.items():
-        # RMSprop's first steps are the signs of the gradients: where one is nearly 0 its rounding decides.
+        # RMSProp's first steps are the signs of the gradients: where one is nearly 0 its rounding decides.
         assert (ours[name] - value).norm() < 2e-3 * (value - start[name]).norm(), name
     x, y = windows(made, 8, 50, 9)
     assert fast.evaluate(x, y) == pytest.approx(reference.evaluate(x, y), rel=1e-5)
