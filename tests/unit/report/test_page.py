@@ -52,6 +52,15 @@ def test_every_paper_has_its_main_claim_and_every_claim_a_square_on_the_first_sc
         assert [claim for claim in context.paper.claims if f'href="#{name}/{claim}"' not in shown] == []
 
 
+def test_the_first_screen_explains_its_marks_and_has_no_markdown(text):
+    shown = text.partition('<form class="search"')[0]
+    table, _, below = shown.partition("</tbody></table>")
+    marks = {mark for mark in "*†" if mark in re.sub("<[^>]*>", "", table.partition("<tbody>")[2])}
+    assert marks
+    assert [mark for mark in marks if f"<b>{mark}</b>" not in below] == []
+    assert "`" not in re.sub("<script.*?</script>|<style.*?</style>|<[^>]*>", "", shown, flags=re.DOTALL)
+
+
 def test_every_claim_experiment_and_display_with_results_is_found_in_the_index(text):
     addresses = {address for address, _ in json.loads(folded(text)["index"])}
     for tier, papers in contexts().items():
