@@ -29,12 +29,12 @@ def test_no_cell_is_cut_and_every_claim_has_a_row(tier, paper):
             )
 
 
-def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
-    term = {"metric": "perplexity", "split": "test", "mean": 1.0}
-    term |= dict.fromkeys(("unit", "paper", "paper_unit"))
+def make_cells(printed):
+    """The cells of a difference of two perplexities, of which a paper prints these."""
+    term = {"metric": "perplexity", "split": "test", "mean": 1.0, "unit": None, "paper_unit": None}
     terms = (
-        Term(experiment="a", title="A", weight=1.0, **term),
-        Term(experiment="b", title="B", weight=-1.0, **term),
+        Term(experiment="a", title="A", weight=1.0, paper=printed[0], **term),
+        Term(experiment="b", title="B", weight=-1.0, paper=printed[1], **term),
     )
     numbers = {"scale": "log", "unit": "1", "estimate": math.log(1.25), "interval": (0.0, math.log(1.5)), "error": 0.1}
     numbers |= {
@@ -45,11 +45,25 @@ def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
         "signed_estimate": 0.1,
     }
     rest = dict.fromkeys(("bartlett_p", "paper", "paper_unit", "paper_band", "size", "ratio"))
-    cells = make_comparison_cells(
-        Difference(label="", answer="agrees", terms=terms, borrowed=("b",), **numbers, **rest)
-    )
+    return make_comparison_cells(Difference(label="", answer="agrees", terms=terms, borrowed=("b",), **numbers, **rest))
+
+
+def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
+    cells = make_cells((None, None))
     expected = "test perplexity: A → B", "−9.1 %", "1.00 → 1.00 (−20.0 % [−33.3, 0.0])", "3 → 1 seeds†"
     assert (cells.compared, cells.paper, cells.ours, cells.n) == expected
+
+
+@pytest.mark.parametrize(
+    ("printed", "text"),
+    [
+        ((146.7, 130.0), "146.7 → 130.0 (−9.1 %)"),
+        ((5.0, 4.17), "5.00 → 4.17 (−9.1 %)"),
+        ((120, 110), "120 → 110 (−9.1 %)"),
+    ],
+)
+def test_printed_numbers_have_the_decimals_of_the_longer_one(printed, text):
+    assert make_cells(printed).paper == text
 
 
 @pytest.mark.parametrize(

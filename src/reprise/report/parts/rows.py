@@ -354,7 +354,9 @@ def _format_sides(comparison: Estimated, values: Sequence[float], is_printed: bo
         else:
             means.append(sum(weight * value for weight, value in side))
     if is_printed and len(comparison.terms) == 2:
-        texts = [f"{mean:.10g}".replace("-", "−") for mean in means]
+        # YAML leaves out zeros at the end: both have the decimals of the longer one, as in the paper's column.
+        decimals = max(len(f"{mean:.10g}".partition(".")[2]) for mean in means)
+        texts = [f"{mean:.{decimals}f}".replace("-", "−") for mean in means]
     else:
         texts = [format_number(mean, _choose_decimals(comparison, is_level=True)) for mean in means]
     return " → ".join(reversed(texts) if _is_higher_better(comparison.terms[0]) else texts)
