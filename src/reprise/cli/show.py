@@ -1,6 +1,7 @@
 """Show one experiment or claim, as a card of the page."""
 
 import argparse
+import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from reprise.config.schema import Paper
 from reprise.errors import UserError
 from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision, read_claims
-from reprise.evidence.runs import load_paper, load_runs
+from reprise.evidence.runs import find_last_digits, load_paper, load_runs
 from reprise.evidence.verdicts import JUDGED, NO_DATA
 from reprise.evidence.verdicts.claims import asks_evaluations
 from reprise.records.record import read_records
@@ -257,6 +258,7 @@ def _make_number_rows(
     # Nobody compares perplexities of two texts.
     is_other_text = entry.data is not None and entry.data.dataset != experiment.config.get("data", {}).get("dataset")
     stated = {(r.metric, r.split): r for r in entry.reported}
+    digits = find_last_digits(project.papers[experiment.paper])[experiment.base]
     measured: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for record in records:
         for key, number in index_numbers(record).items():
@@ -266,7 +268,9 @@ def _make_number_rows(
         is_log = is_ratio_scale(key[0])
         center, deviation = summarise_values([value for value, _ in numbers], is_log) if numbers else (None, None)
         printed = (
-            "" if paper is None or paper.value is None else f"{format_number(paper.value)} {paper.unit or ''}".strip()
+            ""
+            if paper is None or paper.value is None
+            else f"{paper.value:.{-round(math.log10(digits[key]))}f} {paper.unit or ''}".strip()
         )
         if printed and numbers and paper.unit not in (None, numbers[0][1]):
             runs = load_runs(project, [experiment])[experiment.paper][experiment.experiment]

@@ -293,7 +293,7 @@ def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved])
     # What a tier leaves out nobody could run at it either, where its data cannot be had.
     away = {name: dataset.unavailable or "" for name, dataset in project.config.datasets.items()}
     paper = project.papers[paper_id]
-    points, digits = _list_points(paper), _find_last_digits(paper)
+    points, digits = _list_points(paper), find_last_digits(paper)
     names = [*((name, name, None) for name in paper.experiments), *paper.list_variants()]
     runs = {
         name: Runs(
@@ -326,7 +326,7 @@ def name_run(entry: Experiment, alternative: str | None) -> str:
     return f"{entry.title} ({alternative})" if alternative else entry.title
 
 
-def _find_last_digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
+def find_last_digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
     """Return the place of the last printed digit of every reported number, by experiment.
 
     All rows of a column have the decimals of its longest number, since YAML leaves out zeros at the end.

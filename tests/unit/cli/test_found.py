@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import statistics
 from pathlib import Path
 
@@ -92,6 +93,12 @@ def test_show_has_the_answer_of_another_tier_the_generated_data_apart(capsys):
     there.parent.mkdir()
     there.write_text(CLAIMS.read_text())
     assert f"\n--tier paper: {said}" in run(capsys, "show digits/D1 --tier quick")[1]
+
+
+def test_a_printed_number_has_the_decimals_of_its_column(capsys):
+    column = "reported: [{metric: last_ten_accuracy, split: train, value: 0.625, from: paper Figure 1}]"
+    edit("  lstm-t5:\n", f"  lstm-t5:\n    {column}\n")
+    assert re.search(r"^last_ten_accuracy +train +0\.500 ", run(capsys, f"show {RNN} --tier quick")[1], re.MULTILINE)
 
 
 def test_a_printed_number_of_another_text_is_called_so(capsys):
