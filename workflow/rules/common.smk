@@ -17,9 +17,8 @@ from reprise.plan import TOGETHER, Plan, stop_on_error
 from reprise.terminal import start_logging
 
 # Jobs run in this Python's environment, also where nobody activated it; with --use-conda each activates its own.
-os.environ["PATH"] = os.pathsep.join(
-    [str(Path(sys.executable).parent), os.environ["PATH"]]
-)
+PROGRAM_FOLDERS = [str(Path(sys.executable).parent), *os.get_exec_path()]
+os.environ.update({"PATH": os.pathsep.join(PROGRAM_FOLDERS)})
 
 # Two variables that a user's shell may export are unset. Without bytecode `import torch` takes twice as long in every
 # job; without docstrings the page lacks its text. When a terminal closes, the job waits for its training to save.
