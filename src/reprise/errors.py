@@ -66,8 +66,11 @@ def is_memory_error(error: BaseException) -> bool:
 
 
 def make_printable(text: str) -> str:
-    """Return a text as a terminal can show it: control characters, which could steer it, are spelt out."""
-    return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
+    """Return a text as a terminal can show it: control characters and Unicode's own line ends are spelt out."""
+    unprintable = ("C", "Zl", "Zp")
+    return "".join(
+        ascii(c)[1:-1] if c not in "\n\t" and unicodedata.category(c).startswith(unprintable) else c for c in text
+    )
 
 
 _SHORT = Repr()

@@ -26,7 +26,7 @@ const done = arguments[0];
 (async () => {
   for (let folded; (folded = [...document.querySelectorAll("details:not([open])")]).length; ) {
     for (const details of folded) details.open = true;
-    for (const details of folded) await fill(details);
+    for (const details of folded) await fillDetails(details);
   }
   done();
 })();

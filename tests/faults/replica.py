@@ -133,7 +133,9 @@ def work(folder: Path, arguments: list[str], variables: dict[str, str], largest:
     os.dup2(said, 1)
     os.dup2(said, 2)
     os.environ.update(variables)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs the tests in its background
+    # Ignored where a shell runs the tests in its background, or under nohup.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     tempfile.tempdir = None  # looked up anew
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))

@@ -7,7 +7,7 @@ import unicodedata
 import zlib
 from pathlib import Path
 
-from reprise.errors import UserError
+from reprise.errors import UserError, make_printable
 from reprise.files import read_whole
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
@@ -51,6 +51,7 @@ def make_unreadable_error(path: Path, problem: str, line: int | None = None) -> 
         line: the number of the line, from 1, where there is one.
     """
     place = path if line is None else f"{path}: line {line}"
+    problem = make_printable(problem)  # a library may quote the file, with what ends a line
     return UserError(f"{place}: {problem}; correct the file, and its digest in config/config.yaml, or name another one")
 
 

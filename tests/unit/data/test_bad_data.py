@@ -1,12 +1,14 @@
 """Every kind of bad raw file or option of a preparation is one line that names the file or the option."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 from corpus_helpers import ptb_files, written
 from treebank_helpers import LA, LE_CHAT, text
 
 from reprise.data.pairs import multi30k
+from reprise.data.raw import make_unreadable_error
 from reprise.data.synthetic import synthetic_pairs
 from reprise.data.text import books, ptb, text8, wsj_characters
 from reprise.data.treebank import ud_french, ud_tags
@@ -83,3 +85,8 @@ def test_bad_input_is_one_line(tmp_path, dataset, files, options, told):
     with pytest.raises(UserError, match=told) as caught:
         prepare(written(tmp_path / "raw", files), options)
     assert "\n" not in str(caught.value)
+
+
+def test_a_quotation_from_the_file_ends_no_line():
+    error = make_unreadable_error(Path("a.conllu"), "'0\x0c2\u2028' is no number", 3)
+    assert len(str(error).splitlines()) == 1
