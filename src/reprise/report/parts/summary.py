@@ -267,23 +267,6 @@ def _make_document(context: Context, answers: Sequence[Answer]) -> Document:
     return Document(context, main, own_answers)
 
 
-def _count_diverged_runs(stability: Sequence[tuple[str, Stability]]) -> dict[str, int]:
-    """Count the training runs that diverged, by model and document; models without any are left out."""
-    diverged_runs = Counter[str]()
-    for document, counts in stability:
-        diverged_runs[f"{counts.title.partition(',')[0]} of document {document}"] += counts.diverged
-    return dict(+diverged_runs)
-
-
-def _list_contradicted_claims(documents: Sequence[Document]) -> dict[str, list[str]]:
-    """List the claims to which a lower tier gives the opposite answer, by document."""
-    claims = {
-        document.number: [answer.claim for answer in document.trained_answers if answer.is_contradicted]
-        for document in documents
-    }
-    return {number: keys for number, keys in claims.items() if keys}
-
-
 def _find_nearest_setting(context: Context, answers: Sequence[Answer]) -> NearestSetting | None:
     """Find the setting of equal rank that is nearest to the paper's numbers at the full protocol.
 
