@@ -1,5 +1,6 @@
 """Errors that the user can fix, and the exit codes."""
 
+import signal
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ EXIT_INTERRUPTED = 75
 
 EXIT_SIGNAL = 128
 """Exit status of other commands after a signal, as shells have it, less the signal's number."""
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that stop a command; one that is ignored stays so, as SIGHUP under nohup."""
 
 
 class UserError(Exception):

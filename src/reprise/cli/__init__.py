@@ -28,6 +28,7 @@ from reprise.errors import (
     EXIT_INTERRUPTED,
     EXIT_SIGNAL,
     EXIT_USAGE,
+    STOP_SIGNALS,
     Failed,
     Interrupted,
     UserError,
@@ -39,7 +40,6 @@ from reprise.terminal import start_logging
 SHELLS = ("bash", "zsh", "tcsh")
 _RESUMABLE = ("train", "run")
 """Commands that exit 75 at a signal, whether there was something to save or not."""
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _IN_CLONE = Path(__file__).parents[3].joinpath("pyproject.toml").is_file()
 
 
@@ -188,7 +188,7 @@ def _stop_at_signals() -> Iterator[None]:
 
     # Python lets the main thread alone set handlers.
     is_main = threading.current_thread() is threading.main_thread()
-    old = {number: signal.getsignal(number) for number in _STOPPING if is_main}
+    old = {number: signal.getsignal(number) for number in STOP_SIGNALS if is_main}
     handlers = {n: handler for n, handler in old.items() if handler in (signal.SIG_DFL, signal.default_int_handler)}
     for number in handlers:
         signal.signal(number, stop)

@@ -28,7 +28,7 @@ from reprise.catalogue.own import compute_source_digest, is_own
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import NAME as STACKED
 from reprise.engines.stack import OutOfMemory, Stack
-from reprise.errors import Interrupted, UserError, is_memory_error, report_memory
+from reprise.errors import STOP_SIGNALS, Interrupted, UserError, is_memory_error, report_memory
 from reprise.files import entry_exists
 from reprise.records.record import Outcome, load_record, make_metric, make_record, write_record
 from reprise.records.resolved import Resolved
@@ -334,10 +334,6 @@ class _Trainer:
         self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
 
 
-_STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that stop a training; one that is ignored stays so, as SIGHUP under nohup."""
-
-
 @contextmanager
 def torch_settings(threads: int = 1) -> Iterator[None]:
     """Set torch's global switches for trainings and restore them: CPU threads, and the same sums in every run.
@@ -368,7 +364,7 @@ def catch_stop_signals() -> Iterator[Callable[[], str]]:
     """Turn SIGTERM, SIGINT and SIGHUP into a flag that is read between two pieces of work; yield its reader."""
     received: list[str] = []
     main = threading.current_thread() is threading.main_thread()
-    numbers = [n for n in _STOPPING if signal.getsignal(n) is not signal.SIG_IGN] if main else []
+    numbers = [n for n in STOP_SIGNALS if signal.getsignal(n) is not signal.SIG_IGN] if main else []
     old = {n: signal.signal(n, lambda n, _: received.append(signal.Signals(n).name)) for n in numbers}
     try:
         yield lambda: received[0] if received else ""
