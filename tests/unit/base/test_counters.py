@@ -52,8 +52,14 @@ def test_dropout_mask_keeps_the_stated_share_and_scales_it(p):
 def test_dropout_mask_does_not_depend_on_the_cut_of_the_epoch():
     whole = counters.dropout_mask(9, 0, 30, 7, 0.5)
     np.testing.assert_array_equal(counters.dropout_mask(9, 10, 5, 7, 0.5), whole[10:15])
-    twin = counters.dropout_mask_torch(9, 10, 5, 7, 0.5, dtype=torch.float64)
-    np.testing.assert_array_equal(twin.numpy(), whole[10:15])
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_torch_draws_the_same_dropout_masks(p, dtype):
+    mask = torch.from_numpy(counters.dropout_mask(9, 10, 5, 7, p)).to(dtype)
+    assert torch.equal(counters.dropout_mask_torch(9, 10, 5, 7, p, dtype=dtype), mask)
+    assert torch.equal(counters._draw_mask_by_torch(9, 10, 5, 7, p, "cpu", dtype), mask)  # as on a GPU
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.0])
