@@ -66,6 +66,12 @@ class Comparison(Strict):
     higher: Side
 
 
+class Gain(Comparison):
+    """What the metric falls by from `higher` to `lower`; `name` says so in words: "r-GRU over GRU, H = 244"."""
+
+    name: str = Field(min_length=1, max_length=60)
+
+
 class Margin(Strict):
     """The largest difference that counts as none, or, in a superiority claim, the least that counts.
 
@@ -184,7 +190,7 @@ class Claim(Strict):
 
     compare   each `lower` is below its `higher`
     order     ascending; the members of a list in it are not compared with each other
-    gaps      each difference higher - lower is larger than the next
+    gaps      each gain, higher - lower, is larger than the next
     equal     the two of each pair differ by less than the margin
     trend     the metric falls along a sweep and does not rise at its end
     curve     the metric bends upward over log x along each sweep
@@ -213,7 +219,7 @@ class Claim(Strict):
     split: str | None = None
     compare: Comparison | list[Comparison] | None = None
     order: Annotated[list[Side | Group], Field(min_length=2)] | None = None
-    gaps: Annotated[list[Comparison], Field(min_length=2)] | None = None
+    gaps: Annotated[list[Gain], Field(min_length=2)] | None = None
     equal: list[Annotated[list[Side], Field(min_length=2, max_length=2)]] | None = None
     optimum: list[Annotated[list[Name], Field(min_length=2)]] | None = Field(None, min_length=2)
     trend: Trend | None = None

@@ -60,17 +60,24 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One comparison of a claim: the effect that readers see, and the tests that decide it, with their margins."""
+    """One comparison of a claim: the effect that readers see, and the tests that decide it, with their margins.
+
+    `label`: what is compared, where the terms do not say it shortly.
+    """
 
     effect: Contrast
     tests: tuple[Contrast, ...]
+    label: str = ""
 
 
 def list_hypotheses(claim: Claim) -> list[Hypothesis]:
     """Return the comparisons of a claim about means. The claim holds if all of them do."""
     if claim.gaps:
         return [
-            _make_hypothesis(_subtract(_make_difference(a, claim), _make_difference(b, claim)))
+            replace(
+                _make_hypothesis(_subtract(_make_difference(a, claim), _make_difference(b, claim))),
+                label=f"gain of {a.name}, minus gain of {b.name}",
+            )
             for a, b in pairwise(claim.gaps)
         ]
     if claim.compare:

@@ -105,7 +105,7 @@ class Difference(Estimated):
 
 
 class Gap(Estimated):
-    """A difference minus the next difference."""
+    """A gain minus the next gain: the first half of the terms minus what the second half gives, its weights negated."""
 
     kind: Literal["gap"] = "gap"
 

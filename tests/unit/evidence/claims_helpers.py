@@ -87,6 +87,10 @@ def below(lower: Any, higher: Any) -> dict[str, Any]:
     return {"lower": lower, "higher": higher}
 
 
+def gain(lower: str, higher: str) -> dict[str, str]:
+    return {"name": f"{lower} over {higher}", "lower": lower, "higher": higher}
+
+
 def margin(value: float, measure: str = "relative") -> dict[str, Any]:
     return {"value": value, "is": measure, "from": "ours: small enough"}
 

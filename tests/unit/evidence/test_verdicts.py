@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from claims_helpers import below, claim, curves, decide, learning, margin, runs, table
+from claims_helpers import below, claim, curves, decide, gain, learning, margin, runs, table
 from scipy import stats
 
 from reprise.evidence import verdicts
@@ -148,9 +148,9 @@ CASES = [
     (A_BELOW_B, [runs("a", LOW), replace(runs("b", HIGH), unavailable="gone")], AGREES),
     (claim("descriptive", reason="It says no more."), [runs("a", LOW)], NOT_TESTED),
     # B cancels in the gap; without a number of its own there is no difference to show.
-    (claim("superiority", gaps=[below("a", "b"), below("c", "b")]), sweep(10.0, 12.0, 11.0), AGREES),
+    (claim("superiority", gaps=[gain("a", "b"), gain("c", "b")]), sweep(10.0, 12.0, 11.0), AGREES),
     (
-        claim("superiority", gaps=[below("a", "b"), below("c", "b")]),
+        claim("superiority", gaps=[gain("a", "b"), gain("c", "b")]),
         [runs("a", LOW), lacking(runs("b", HIGH[:1])), runs("c", HIGH)],
         UNDECIDED,
     ),

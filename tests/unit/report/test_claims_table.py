@@ -5,7 +5,7 @@ import math
 import pytest
 from report_case import contexts, project
 
-from reprise.evidence.decisions import Difference, Term
+from reprise.evidence.decisions import Difference, Gap, Term
 from reprise.evidence.verdicts import JUDGED
 from reprise.report.papers.shared.tables import claims
 from reprise.report.parts.rows import make_comparison_cells, select_marks
@@ -29,12 +29,12 @@ def test_no_cell_is_cut_and_every_claim_has_a_row(tier, paper):
             )
 
 
-def make_cells(printed):
-    """The cells of a difference of two perplexities, of which a paper prints these."""
-    term = {"metric": "perplexity", "split": "test", "mean": 1.0, "unit": None, "paper_unit": None}
-    terms = (
-        Term(experiment="a", title="A", weight=1.0, paper=printed[0], **term),
-        Term(experiment="b", title="B", weight=-1.0, paper=printed[1], **term),
+def make_cells(printed, titles="AB", means=(1.0, 1.0), label=""):
+    """The cells of a difference of perplexities, or of a gap, of which a paper prints these."""
+    shared = {"metric": "perplexity", "split": "test", "unit": None, "paper_unit": None}
+    terms = tuple(
+        Term(experiment="ab"[i % 2], title=title, weight=weight, paper=paper, mean=mean, **shared)
+        for i, (title, paper, mean, weight) in enumerate(zip(titles, printed, means, (1, -1, -1, 1), strict=False))
     )
     numbers = {"scale": "log", "unit": "1", "estimate": math.log(1.25), "interval": (0.0, math.log(1.5)), "error": 0.1}
     numbers |= {
@@ -45,7 +45,8 @@ def make_cells(printed):
         "signed_estimate": 0.1,
     }
     rest = dict.fromkeys(("bartlett_p", "paper", "paper_unit", "paper_band", "size", "ratio"))
-    return make_comparison_cells(Difference(label="", answer="agrees", terms=terms, borrowed=("b",), **numbers, **rest))
+    kind = Gap if label else Difference
+    return make_comparison_cells(kind(label=label, answer="agrees", terms=terms, borrowed=("b",), **numbers, **rest))
 
 
 def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
@@ -64,6 +65,20 @@ def test_differences_of_perplexities_are_in_per_cent_of_the_higher():
 )
 def test_printed_numbers_have_the_decimals_of_the_longer_one(printed, text):
     assert make_cells(printed).paper == text
+
+
+def test_a_gap_shows_both_gains_and_what_is_between_them():
+    cells = make_cells((100, 80, 50, 45), "ABCD", (100.0, 90.0, 200.0, 190.0), "gain of B, minus gain of D")
+    assert cells.compared == "test perplexity: gain of B, minus gain of D"
+    assert cells.ours.startswith("10.0 % and 5.0 % (")  # of 100 and of 200
+    assert cells.paper == "20.0 % and 10.0 % (+10.0 %)"
+    assert "Gain" in select_marks([cells.compared])
+
+
+def test_the_mean_of_a_sweep_is_named_by_its_ends():
+    titles = ["A, K = 10 (late)", "B, K = 10 (late)", "B, K = 30 (late)", "A, K = 30 (late)"]
+    cells = make_cells((None,) * 4, titles, (1.0,) * 4)
+    assert "A, K = 10 to 30 (late), mean of 2" in cells.compared
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def _make_comparison(
     interval = part.effect.estimate.interval(verdicts.LEVEL)
     between = len(terms) > 1 and part.effect.method != "exact"
     numbers = {
-        "label": "",
+        "label": part.hypothesis.label,
         "n": {runs[name].name: count for name, count in part.effect.counts.items()},
         "counts": part.effect.method,
         "answer": verdicts.choose_answer([judged] if judged else [], tail),

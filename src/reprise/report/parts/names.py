@@ -87,6 +87,12 @@ def name_metric(metric: str, split: str) -> str:
     return f"{name} at {axis or 'step'} {float(x):,.12g}" if point else name
 
 
+def name_measure(metric: str, split: str) -> str:
+    """Name what a metric measures: "test loss" also where it is that of some words or of one step alone."""
+    is_part = _LOSS_BY_COUNT.fullmatch(metric) or _MARK.fullmatch(metric)
+    return f"{name_split(split)} loss" if is_part else name_metric(metric, split)
+
+
 def _name_loss_by_count(metric: str, split: str) -> str:
     """Write "test loss after words with under 100 occurrences in training"; "" for another metric."""
     match = _LOSS_BY_COUNT.fullmatch(metric)

@@ -6,6 +6,7 @@ stands the change. Losses and perplexities fall along the arrow; accuracies, sha
 """
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,7 +27,7 @@ from reprise.evidence.decisions import (
     Unit,
 )
 from reprise.evidence.verdicts import AGREES, ANSWERS, JUDGED, LEVEL, NOT_JUDGED, NOT_RUN
-from reprise.report.parts.names import name_metric
+from reprise.report.parts.names import name_measure, name_metric
 from reprise.report.parts.rounding import (
     DASH,
     count_decimals,
@@ -43,6 +44,7 @@ MARKS = {
     "a → b": "from the worse to the better value if the claim holds. In brackets: the change, in % for perplexities.",
     "[ ]": "95 % confidence interval of ours, over seeds or folds.",
     "Runs": "how many seeds or folds each model has. 4 → 1: four before the arrow, one after it.",
+    "Gain": "by how much the loss or perplexity falls. In brackets: the first gain minus the second.",
     "Weakest": "of several comparisons the one with the largest p. A claim agrees if all of them hold.",
     "No number": "the document prints none.",
     "–": "a formula, a count or an order; it has no effect size.",
@@ -53,7 +55,7 @@ MARKS = {
     "Size": "our effect beside the paper's. Consistent: the paper's lies in our interval. Mixed: comparisons differ.",
 }
 """The meaning of the headers and marks of a row."""
-_SIGNS = {"a → b": "→", "[ ]": "[", "Runs": "", "Size": ""}
+_SIGNS = {"a → b": "→", "[ ]": "[", "Runs": "", "Gain": "minus gain of", "Size": ""}
 """What stands in a row where that is not the mark's own name; "" for headers."""
 MARGIN_KINDS = {"non-inferiority", "equivalence"}
 """Kinds of claims that a margin decides."""
@@ -193,10 +195,7 @@ def describe_comparison(comparison: AnyComparison) -> str:
             first, last = comparison.terms[0], comparison.terms[-1]
             return f"{_describe_metric(first)}, {shape}: {first.title} → {last.title}"
         case Gap():
-            middle = len(comparison.terms) // 2
-            first, second = _split_at_arrow(comparison.terms[:middle]), _split_at_arrow(comparison.terms[middle:])
-            # The second half has the opposite weights; turned round, both gains read in one direction.
-            return _describe_gains(first, second[::-1])
+            return f"{_describe_measure(comparison)}: {comparison.label}"
         case Difference():
             has_one_model = len({term.title for term in comparison.terms}) == 1
             if has_one_model:
@@ -295,6 +294,13 @@ def _describe_metric(term: Term) -> str:
     return f"{name_metric(term.metric, term.split)}{f' ({unit})' if unit else ''}"
 
 
+def _describe_measure(gap: Gap) -> str:
+    """Write what both gains are of, with its unit: "test loss (nats per token)" of losses of several bands."""
+    unit = spell_unit(gap.unit)
+    names = dict.fromkeys(name_measure(term.metric, term.split) for term in gap.terms)
+    return f"{' and '.join(names)}{f' ({unit})' if unit else ''}"
+
+
 def _is_higher_better(term: Term) -> bool:
     """Return whether higher numbers are better."""
     return term.unit in _HIGHER_IS_BETTER_UNITS or term.metric in _HIGHER_IS_BETTER_METRICS
@@ -303,19 +309,6 @@ def _is_higher_better(term: Term) -> bool:
 def _sort_along_arrow(comparison: Difference) -> list[Term]:
     """Sort the two terms of a difference along the arrow."""
     return sorted(comparison.terms, key=lambda term: term.weight, reverse=not _is_higher_better(comparison.terms[0]))
-
-
-def _describe_gains(*changes: Sequence[Sequence[Term]]) -> str:
-    """Write two gains, each from one side of its arrow to the other; what both have in common stands once, first."""
-    metrics = [[_describe_metric(side[0]) for side in sides] for sides in changes]
-    models = [[_name_models(list(dict.fromkeys(term.title for term in side))) for side in sides] for sides in changes]
-    if len({name for pair in models for name in pair}) == 1:
-        gains, common = [" → ".join(pair) for pair in metrics], models[0][0]
-    elif len({name for pair in metrics for name in pair}) == 1:
-        gains, common = [" → ".join(pair) for pair in models], metrics[0][0]
-    else:
-        gains, common = [f"{of[0]}: {' → '.join(pair)}" for of, pair in zip(metrics, models, strict=True)], ""
-    return f"{common}{', ' if common else ''}gain of ({gains[0]}) less gain of ({gains[1]})"
 
 
 def _join_titles(terms: Sequence[Term]) -> str:
@@ -331,12 +324,19 @@ def _split_at_arrow(terms: Sequence[Term]) -> list[list[Term]]:
 
 
 def _name_models(titles: Sequence[str]) -> str:
-    """Name one model; several as a mean, by the first and the last."""
-    return titles[0] if len(titles) == 1 else f"mean of {len(titles)} from {titles[0]} to {titles[-1]}"
+    """Name one model; of several their mean, by the first and the last: "r-RNTN, K = 10 to 100, mean of 3"."""
+    if len(titles) == 1:
+        return titles[0]
+    first, last = titles[0].split(), titles[-1].split()
+    same = len(os.path.commonprefix([first, last]))
+    end = len(first) - len(os.path.commonprefix([first[:same:-1], last[:same:-1]]))
+    return f"{' '.join(first[:end])} to {' '.join(last[same:])}, mean of {len(titles)}"
 
 
 def _format_sides(comparison: Estimated, values: Sequence[float], is_printed: bool = False) -> str:
-    """Write both sides of a difference, each the mean of its terms; "" for slopes and gaps."""
+    """Write both sides of a difference, each the mean of its terms; both gains of a gap; "" for slopes."""
+    if isinstance(comparison, Gap):
+        return _format_gains(comparison, values, is_printed)
     if not isinstance(comparison, Difference) or len(comparison.terms) < 2:
         return ""
     means = []
@@ -355,11 +355,38 @@ def _format_sides(comparison: Estimated, values: Sequence[float], is_printed: bo
             means.append(sum(weight * value for weight, value in side))
     if is_printed and len(comparison.terms) == 2:
         # YAML leaves out zeros at the end: both have the decimals of the longer one, as in the paper's column.
-        decimals = max(len(f"{mean:.10g}".partition(".")[2]) for mean in means)
+        decimals = max(map(_count_printed_decimals, means))
         texts = [f"{mean:.{decimals}f}".replace("-", "−") for mean in means]
     else:
         texts = [format_number(mean, _choose_decimals(comparison, is_level=True)) for mean in means]
     return " → ".join(reversed(texts) if _is_higher_better(comparison.terms[0]) else texts)
+
+
+def _format_gains(gap: Gap, values: Sequence[float], is_printed: bool) -> str:
+    """Write both gains: "5.05 % and 1.87 %". Those of perplexities are shares of the higher one, as behind an arrow."""
+    interval = None if is_printed else gap.interval
+    numbers = [math.log(value) for value in values] if gap.scale == "log" else values
+    products = [term.weight * number for term, number in zip(gap.terms, numbers, strict=True)]
+    middle = len(products) // 2
+    gains = math.fsum(products[:middle]), -math.fsum(products[middle:])
+    if gap.scale == "log":
+        decimals = _choose_percent_decimals([100 * math.expm1(number) for number in interval or [gains[0] - gains[1]]])
+        return " and ".join(f"{format_number(-100 * math.expm1(-gain), decimals)} %" for gain in gains)
+    decimals = _choose_decimals(gap)
+    if is_printed and decimals is not None:
+        decimals = min(decimals, max(_count_printed_decimals(value) for value in values))
+    return " and ".join(format_number(gain, decimals) for gain in gains)
+
+
+def _count_printed_decimals(value: float) -> int:
+    """Count the decimals of a printed number, without zeros at its end."""
+    return len(f"{value:.10g}".partition(".")[2])
+
+
+def _choose_percent_decimals(values: Sequence[float]) -> int:
+    """Count the decimals, 1 to 3, that an interval needs, or a number without an interval; in %."""
+    width = max(values) - min(values) if len(values) > 1 else abs(values[0])
+    return max(1, min(3, (count_decimals(width / 4) or 1) if width else 1))
 
 
 def _format_change(value: float, comparison: Estimated, interval: Sequence[float] | None) -> str:
@@ -368,8 +395,7 @@ def _format_change(value: float, comparison: Estimated, interval: Sequence[float
     values = [sign * number for number in (value, *(interval or ()))]
     if comparison.scale == "log":
         values = [100 * math.expm1(number) for number in values]
-        interval_width = abs(values[2] - values[1]) if interval else abs(values[0])
-        decimals = max(1, min(3, (count_decimals(interval_width / 4) or 1) if interval_width else 1))
+        decimals = _choose_percent_decimals(values[1:] or values)
         unit = (
             " % per factor e"
             if isinstance(comparison, Trend)
