@@ -17,7 +17,9 @@ from scipy import optimize, special
 from reprise.evidence.statistics import VarianceEstimate, pool
 
 _DF_GRID = np.geomspace(0.5, 1e4, 40)
-"""The grid of d0 on which the search begins. Above its last value d0 is infinite; below its first there is no prior."""
+"""The grid of d0 on which the search begins. If its last value is the likeliest, d0 is infinite; if its first, there is
+no prior, even if a d0 between the first two is likelier.
+"""
 _CLEAR = 1e-3
 """A finite d0 needs a log likelihood higher than that of an infinite d0 by more than this."""
 

@@ -88,3 +88,20 @@ def test_a_mark_is_explained_where_it_stands(mark, text):
     assert mark in select_marks(["R1", text])
     assert mark not in select_marks(["R1"])
     assert {"Runs", "Size"} <= select_marks(["R1"]).keys()
+
+
+def list_claims_notes(paper):
+    """The notes under the table of claims of a committed paper."""
+    return claims(contexts()["paper"][paper], "claims", {}).notes
+
+
+@pytest.mark.parametrize(("paper", "is_noted"), [("palindromes", True), ("books", True), ("rrntn", False)])
+def test_numbers_that_the_document_does_not_print_are_said_to_be_the_authors(paper, is_noted):
+    noted = [note for note in list_claims_notes(paper) if note.startswith("Paper: ")]
+    assert ["author's log" in note for note in noted] == [True] * is_noted
+
+
+@pytest.mark.parametrize("paper", list(project().papers))
+def test_deviations_stand_below_the_claims_that_they_touch(paper):
+    for key, deviation in project().papers[paper].deviations.items():
+        assert f"Deviation {key}: {deviation.title}." in list_claims_notes(paper)

@@ -12,7 +12,7 @@ from reprise.errors import UserError, suggest_name
 from reprise.evidence import readings
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, compute_number
 from reprise.evidence.contrasts import list_terms
-from reprise.evidence.decisions import Decision
+from reprise.evidence.decisions import Decision, Estimated
 from reprise.evidence.losses import list_losses_by_count
 from reprise.evidence.runs import Runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
@@ -82,6 +82,9 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
         notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
     texts = [str(row[field.name]) for row in rows for field in fields(Cells)]
     notes += [f"{mark}: {meaning}" for mark, meaning in select_marks(texts).items() if rows]
+    if origins := _list_unprinted_origins(context):
+        notes.append(f"Paper: numbers that the document does not print have another origin: {'; '.join(origins)}.")
+    notes += _list_deviations(context)
     if distances := readings.rank_readings(context.paper, context.runs)[1:]:
         distance_rows = [readings.HEAD, ["--"] * len(readings.HEAD), *readings.make_rows(distances)]
         distance_text = "\n".join(f"| {' | '.join(line)} |" for line in distance_rows)
@@ -94,6 +97,19 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     columns.append(make_text_column("Size", "size"))
     keys = ["key", "evidence", "number", *(field.name for field in fields(Cells))]
     return Table(columns, pd.DataFrame(rows, columns=keys), notes, details=details)
+
+
+def _list_unprinted_origins(context: Context) -> list[str]:
+    """List where the paper's numbers in a table of claims come from, if not from the paper itself."""
+    judged = [decision for key in context.paper.claims if (decision := context.claims[key]).answer in JUDGED]
+    comparisons = [one for decision in judged for one in decision.comparisons if isinstance(one, Estimated)]
+    shown = [term for comparison in comparisons for term in comparison.terms if term.paper is not None]
+    reported = [context.get_reported(term.experiment, term.metric, term.split) for term in shown]
+    return [origin for origin in dict.fromkeys(one.origin for one in reported) if origin.partition(" ")[0] != "paper"]
+
+
+def _list_deviations(context: Context) -> list[str]:
+    return [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
 
 
 def _list_details(context: Context, claim: Claim, decision: Decision) -> list[str]:
@@ -266,7 +282,7 @@ def _write_assumption_notes(context: Context, frame: pd.DataFrame, results: Sequ
         )
     if not all(map(verdicts.has_comparisons, entries)):
         notes.append("Not part of the alternative: no experiment of the claim is planned under it.")
-    return notes + [f"Deviation {key}: {entry.title}." for key, entry in context.paper.deviations.items()]
+    return notes + _list_deviations(context)
 
 
 def _write_finished_note(context: Context, frame: pd.DataFrame) -> list[str]:
