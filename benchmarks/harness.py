@@ -279,7 +279,7 @@ def collect_machine_facts(core: int | None) -> dict[str, Any]:
     import torch
 
     from reprise.environment import get_instruction_set
-    from reprise.training.loop import collect_run_facts
+    from reprise.training.run_facts import collect_run_facts
 
     run = collect_run_facts("", torch.device("cpu"), 0.0, 0)
     versions = run["versions"]

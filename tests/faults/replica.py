@@ -23,7 +23,7 @@ from project import ROOT, SECONDS, Project, read_record, result_bytes, wait_unti
 
 from reprise.errors import EXIT_INTERRUPTED
 from reprise.records.resolved import Resolved
-from reprise.training import loop
+from reprise.training import trainer
 from reprise.training.checkpoint import CheckpointFile, decode
 
 FORKS = multiprocessing.get_context("forkserver")
@@ -49,7 +49,7 @@ class Halt:
         """In the process that trains."""
         save, waiting = CheckpointFile.save, [self]
         if self.inside:  # on a slow disk saves are put off, and those inside an epoch might all be
-            loop._WORK_PER_SAVE = 0.0
+            trainer._WORK_PER_SAVE = 0.0
 
         def save_and_halt(file: CheckpointFile, state: dict[str, Any]) -> None:
             save(file, state)

@@ -7,7 +7,7 @@ from reprise import cli
 from reprise.data.synthetic import synthetic
 from reprise.files import write_atomically
 from reprise.records.resolved import Resolved
-from reprise.training.loop import Job
+from reprise.training.trainer import Job
 
 HALVING = {"schedule": "halve-below-ratio", "halving_ratio": 1.003, "patience": 2, "max_epochs": 2}
 SENTENCES = {

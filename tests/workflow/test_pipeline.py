@@ -100,7 +100,7 @@ CHANGES: dict[str, tuple[list[tuple[str, str, str]], list[str], dict[str, int]]]
     # A record is named by what decides its numbers; who changes how they are computed says so there.
     "training code": (
         [
-            ("src/reprise/training/loop.py", "import torch\n", "import torch  # noqa: F401\n"),
+            ("src/reprise/training/trainer.py", "import torch\n", "import torch  # noqa: F401\n"),
             ("workflow/rules/train.smk", "--threads {threads}", "--threads  {threads}"),
         ],
         [],

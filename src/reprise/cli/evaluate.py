@@ -68,7 +68,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
     project, experiment = find_experiment(options.tier, options.experiment)
     if options.save:
         _refuse_to_save(options, project.root / experiment.get_evaluation_path(options.replica))
-    from reprise.training.loop import torch_settings
+    from reprise.training.torch_state import torch_settings
 
     with TemporaryDirectory() as folder, torch_settings(options.threads):
         corpus = find_corpus(project, experiment, options.corpus)
@@ -208,8 +208,8 @@ def _describe_run(training: Any, device: str, seconds: float) -> dict[str, Any]:
     """Describe a measurement as a run record describes a training: engine, device, seconds, code."""
     import torch
 
-    from reprise.training.loop import collect_run_facts
     from reprise.training.provenance import collect_code_facts
+    from reprise.training.run_facts import collect_run_facts
 
     facts = collect_run_facts("reference", torch.device(device), seconds, 0) | collect_code_facts(
         getattr(training, "kernel", None)

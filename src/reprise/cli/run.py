@@ -18,8 +18,8 @@ from reprise.records.resolved import TIERS, Resolved, read_resolved
 from reprise.training.devices import claim_gpu, count_visible_gpus, has_network, prepare_environment
 
 if TYPE_CHECKING:
-    from reprise.training.loop import Job
     from reprise.training.timebox import Log
+    from reprise.training.trainer import Job
 
 _CONFIG = Path("config/config.yaml")
 
@@ -49,8 +49,9 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Log) -> int:
-    from reprise.training.loop import is_stacked, torch_settings
+    from reprise.training.jobs import is_stacked
     from reprise.training.timebox import Runner, list_damaged, list_missing
+    from reprise.training.torch_state import torch_settings
 
     end, roots = time.monotonic() + 60 * (options.minutes or math.inf), [Path(), options.output]
     damaged_records = list_damaged(experiments, roots)
@@ -81,7 +82,7 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Lo
 
 
 def _make_job(resolved: Resolved, replica: int, options: argparse.Namespace) -> Job:
-    from reprise.training.loop import Job
+    from reprise.training.trainer import Job
 
     corpus = options.corpora / Path(resolved.corpus).name if resolved.corpus else None
     device = (options.device or resolved.device) if has_network(resolved) else "cpu"

@@ -16,7 +16,7 @@ def sample_command(options: argparse.Namespace) -> None:
     The weights are those that training kept. A translation model translates --source. It takes the likeliest word each
     time, or with --beam N keeps N translations open. The same seed gives the same text.
     """
-    from reprise.training.loop import torch_settings
+    from reprise.training.torch_state import torch_settings
 
     with torch_settings():
         _write_sample(options)

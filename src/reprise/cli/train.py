@@ -49,7 +49,9 @@ def train_command(options: argparse.Namespace) -> None:
     if device != "cpu" and (visible := count_visible_gpus()) > 1 and count_gpus_needed(resolved, visible):
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
-    from reprise.training.loop import Job, run_jobs, torch_settings
+    from reprise.training.jobs import run_jobs
+    from reprise.training.torch_state import torch_settings
+    from reprise.training.trainer import Job
 
     engine = options.engine or resolved.engine
     with torch_settings(options.threads):

@@ -16,8 +16,10 @@ from reprise.errors import Interrupted, UserError
 from reprise.files import describe_os_error, entry_exists
 from reprise.records.record import load_record
 from reprise.records.resolved import Resolved
+from reprise.training.jobs import run_jobs
 from reprise.training.locks import LockHeld
-from reprise.training.loop import Job, catch_stop_signals, run_jobs
+from reprise.training.stop_signals import catch_stop_signals
+from reprise.training.trainer import Job
 
 _LOG = logging.getLogger(__name__)
 _RESERVE_SECONDS = 3.0

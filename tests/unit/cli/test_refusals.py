@@ -12,7 +12,7 @@ from verify_helpers import resolved
 
 from reprise import cli
 from reprise.errors import EXIT_INTERRUPTED, EXIT_SIGNAL, EXIT_USAGE
-from reprise.training import loop
+from reprise.training import jobs
 
 TRAIN = "train digits/count --tier quick --replica 0"
 
@@ -28,7 +28,7 @@ def places(clone):
 @pytest.mark.parametrize("place", ["folder", "nowhere/", "", "/dev/null", "file/x", "/proc/x", "link", "link/x"])
 @pytest.mark.parametrize("command", [f"{TRAIN} --output", "prepare digits/lstm-t5 --output"])
 def test_a_place_that_can_hold_no_output_is_refused_before_the_work(command, place, places, capsys, monkeypatch):
-    monkeypatch.setattr(loop, "run_jobs", pytest.fail)
+    monkeypatch.setattr(jobs, "run_jobs", pytest.fail)
     before = sorted(places.rglob("*"))
     assert cli.main([*command.split(), place]) == EXIT_USAGE
     (line,) = capsys.readouterr().err.splitlines()

@@ -62,7 +62,7 @@ def test_what_a_model_cannot_be_is_one_line_without_a_record(base, options, engi
     one = experiment("wide", base, make_corpus(clone).relative_to(clone), **options)
     Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
     if not engine:
-        monkeypatch.setattr("reprise.training.loop.build_training", Mock(side_effect=MemoryError))
+        monkeypatch.setattr("reprise.training.jobs.build_training", Mock(side_effect=MemoryError))
     command = f"train p/wide --config resolved.json --replica 0 --device cpu --engine {engine or 'auto'}"
     assert main(command.split()) == EXIT_USAGE
     last = capsys.readouterr().err.splitlines()[-1]

@@ -14,8 +14,9 @@ from reprise.data import prepare_corpus
 from reprise.data.corpus import Corpus, Split
 from reprise.engines.stack import Stack
 from reprise.records.resolved import Resolved
-from reprise.training.loop import Job, run_jobs
+from reprise.training.jobs import run_jobs
 from reprise.training.protocol import Training, build_training
+from reprise.training.trainer import Job
 
 ROOT = Path(__file__).parents[3]
 PAPERS = ["gso", "rrntn", "palindromes", "books", "lecture", "llrnn"]

@@ -18,8 +18,10 @@ from reprise.catalogue.models import MODELS, Model
 from reprise.engines.stack import OutOfMemory, Stack
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import read_record
+from reprise.training.jobs import run_jobs
 from reprise.training.locks import LockHeld, lock_replica
-from reprise.training.loop import choose_device, collect_run_facts, reset_peak_memory, run_jobs, torch_settings
+from reprise.training.run_facts import collect_run_facts, reset_peak_memory
+from reprise.training.torch_state import choose_device, torch_settings
 
 REPLICAS = 3
 

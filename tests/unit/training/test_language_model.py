@@ -18,9 +18,10 @@ from reprise.errors import UserError
 from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import decode
-from reprise.training.loop import Job, run_jobs
+from reprise.training.jobs import run_jobs
 from reprise.training.protocol import build_training
 from reprise.training.protocols.language_model import check_contract, compute_unigram_loss, initialise
+from reprise.training.trainer import Job
 
 MODULE = """
 from torch import nn

@@ -18,7 +18,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import Stack
 from reprise.errors import Interrupted, UserError
 from reprise.training.checkpoint import decode, encode
-from reprise.training.loop import run_jobs
+from reprise.training.jobs import run_jobs
 from reprise.training.protocol import Diverged, build_training, derive_generator
 
 CPU = torch.device("cpu")

@@ -18,7 +18,7 @@ from reprise.data.pairs.pairs import get_source, get_test_lines
 from reprise.errors import Interrupted, UserError
 from reprise.records.record import load_record
 from reprise.records.resolved import Resolved
-from reprise.training.loop import run_jobs
+from reprise.training.jobs import run_jobs
 from reprise.training.protocol import build_training
 from reprise.training.weights import load_weights
 
