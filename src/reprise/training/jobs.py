@@ -6,8 +6,8 @@ A job holds the lock of its replica. Replicas train one after another, or togeth
 import gc
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from heapq import nlargest
 from typing import Any
 
@@ -49,38 +49,50 @@ def run_jobs(jobs: Sequence[Job]) -> list[dict[str, Any]]:
         LockHeld: Other processes train all of the replicas.
         UserError: A replica needs more memory than the machine has, or the user's model file failed.
     """
+    stacked = is_stacked(jobs[0])
+    with _lock_jobs(jobs, stacked) as locked:
+        # Another process may have finished some while this one waited for the lock.
+        records = {j.replica: load_record(j.output, j.resolved, j.replica) for j in locked if entry_exists(j.output)}
+        remaining = [job for job in locked if job.replica not in records]
+        new_records = _train_remaining(remaining, stacked) if remaining else []
+        records |= {record["replica"]: record for record in new_records}
+        return [records[job.replica] for job in locked]
+
+
+@contextmanager
+def _lock_jobs(jobs: Sequence[Job], stacked: bool) -> Iterator[list[Job]]:
+    """Hold the locks of replicas, and that of their stack; yield the jobs that no other process holds.
+
+    Raises:
+        LockHeld: Other processes hold the stack, or all replicas.
+    """
     first = jobs[0]
-    with ExitStack() as stack:
-        stacked = is_stacked(first)
+    with ExitStack() as locks:
         if stacked:
-            stack.enter_context(
-                lock_replica(first.get_path("stack").with_suffix(".lock"), first.resolved.id, first.wait)
-            )
+            path = first.get_path("stack").with_suffix(".lock")
+            locks.enter_context(lock_replica(path, first.resolved.id, first.wait))
         locked, busy = [], None
         for job in jobs:
             try:
-                stack.enter_context(lock_replica(job.get_path(job.replica).with_suffix(".lock"), job.title, job.wait))
+                locks.enter_context(lock_replica(job.get_path(job.replica).with_suffix(".lock"), job.title, job.wait))
                 locked.append(job)
             except LockHeld as error:
                 busy = error
         if busy and not locked:
             raise busy
-        # Another process may have finished some while this one waited for the lock.
-        records = {j.replica: load_record(j.output, j.resolved, j.replica) for j in locked if entry_exists(j.output)}
-        remaining = [job for job in locked if job.replica not in records]
-        paper, name = first.resolved.paper, first.resolved.id
-        with (
-            report_memory(name, f"make {_name_largest_settings(first.resolved)} smaller in config/papers/{paper}.yaml"),
-            report_model(first.resolved),
-        ):
-            if stacked and remaining:
-                new_records = _train_stack(remaining)
-            else:
-                new_records = [
-                    _run_check(job) if job.resolved.is_check else _train([job], stacked=False)[0] for job in remaining
-                ]
-        records |= {record["replica"]: record for record in new_records}
-        return [records[job.replica] for job in locked]
+        yield locked
+
+
+def _train_remaining(jobs: Sequence[Job], stacked: bool) -> list[dict[str, Any]]:
+    """Train replicas, or run a check; turn what memory or the user's model refuses into a `UserError`."""
+    resolved = jobs[0].resolved
+    remedy = f"make {_name_largest_settings(resolved)} smaller in config/papers/{resolved.paper}.yaml"
+    with report_memory(resolved.id, remedy), report_model(resolved):
+        if stacked:
+            return _train_stack(jobs)
+        if resolved.is_check:
+            return [_run_check(job) for job in jobs]
+        return [_train([job], stacked=False)[0] for job in jobs]
 
 
 def is_stacked(job: Job) -> bool:

@@ -142,29 +142,7 @@ class Trainer:
         if not finished:
             return
         for member in finished:
-            facts = (
-                collect_run_facts(member.training.engine, self.device, self.measure_seconds(), self.resumed)
-                | member.code
-            )
-            if self.stack:
-                facts["stack_replicas"] = len(self.members)
-            if self.device.type == "cuda":
-                facts["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(self.device) / 2**20, 1)
-            job, training = member.job, member.training
-            outcome = training.outcome()
-            # Before the record, which names its checksum: a record is never without the weights that it names.
-            if (
-                not member.diverged
-                and job.resolved.keeps_weights(job.replica)
-                and (parameters := training.get_reported_parameters())
-            ):
-                path = job.resolved.find_weights(job.replica, job.output)
-                metadata = describe_weights(
-                    job.resolved, job.replica, training.vocabulary_sha256, training.reported_position
-                )
-                facts["weights_sha256"] = save_weights(path, parameters, metadata)
-            member.record = make_record(job.resolved, job.replica, outcome, training.parameters, member.diverged, facts)
-            write_record(job.output, member.record)
+            self._write_record(member)
         self.active = [member for member in self.active if not member.has_ended]
         if self.stack:
             self.stack.remove_all_but([member.training for member in self.active])
@@ -174,6 +152,20 @@ class Trainer:
         elif not self.active:
             self.checkpoint.remove()
 
+    def _write_record(self, member: Member) -> None:
+        """Write the record of a member that has ended, and before it the weights, whose checksum the record names."""
+        job, training = member.job, member.training
+        facts = collect_run_facts(training.engine, self.device, self.measure_seconds(), self.resumed) | member.code
+        if self.stack:
+            facts["stack_replicas"] = len(self.members)
+        if self.device.type == "cuda":
+            facts["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(self.device) / 2**20, 1)
+        outcome = training.outcome()
+        if not member.diverged and job.resolved.keeps_weights(job.replica):
+            facts |= _save_reported_weights(job, training)
+        member.record = make_record(job.resolved, job.replica, outcome, training.parameters, member.diverged, facts)
+        write_record(job.output, member.record)
+
     def _resume(self) -> None:
         self.checkpoint.load(self.progress.print_text, self._restore)
         if training := next((member.training for member in self.active if member.training.done), None):
@@ -181,13 +173,13 @@ class Trainer:
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take over a checkpoint's state: all of it, so that what a damaged one left half done does not matter."""
-        replicas = self.job.resolved.get_record_path
+        get_record_path = self.job.resolved.get_record_path
         try:
             states = dict(saved["training"]) if self.stack else {self.job.replica: saved["training"]}
             for member in self.members:
                 if member.job.replica in states:
                     member.training.restore(states.pop(member.job.replica))
-            trained = {r for r in states if entry_exists(self.job.output.with_name(Path(replicas(r)).name))}
+            trained = {r for r in states if entry_exists(self.job.output.with_name(Path(get_record_path(r)).name))}
             self.other_states = {r: state for r, state in states.items() if r not in trained}
             self.earlier_seconds, self.resumed = saved["seconds"], saved["resumed"] + 1
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -208,3 +200,13 @@ class Trainer:
         self.checkpoint.save({"training": training, "seconds": self.measure_seconds(), "resumed": self.resumed})
         now = time.perf_counter()
         self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
+
+
+def _save_reported_weights(job: Job, training: Training) -> dict[str, str]:
+    """Save the parameters that the record is of; return their checksum as a record has it, {} where none are learnt."""
+    parameters = training.get_reported_parameters()
+    if not parameters:
+        return {}
+    path = job.resolved.find_weights(job.replica, job.output)
+    metadata = describe_weights(job.resolved, job.replica, training.vocabulary_sha256, training.reported_position)
+    return {"weights_sha256": save_weights(path, parameters, metadata)}
