@@ -96,13 +96,13 @@ class Runner:
                     self._run_group(group, read_signal)
                 return
             with ThreadPoolExecutor(self.parallel) as pool:
-                for done in [pool.submit(self._run_group, group, read_signal) for group in self.groups]:
-                    done.result()
+                for future in [pool.submit(self._run_group, group, read_signal) for group in self.groups]:
+                    future.result()
 
     def _run_group(self, group: Sequence[Job], read_signal: Callable[[], str]) -> None:
-        if signal := read_signal():
-            raise Interrupted(f"stopped by {signal}; the same command goes on from there")
-        jobs = [job for job in group if not job.output.exists()]
+        if name := read_signal():
+            raise Interrupted(f"stopped by {name}; the same command goes on from there")
+        jobs = _list_jobs_without_record(group)
         if self.is_over():
             self.unfinished += jobs
         elif jobs:
@@ -113,28 +113,34 @@ class Runner:
                 raise
 
     def _train(self, jobs: list[Job], read_signal: Callable[[], str]) -> None:
+        """Train a group; a job that leaves no record is `failed`, `unfinished` or `held` afterwards."""
         title = jobs[0].title + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
         self.log(f"{title}: begins")
-        records, jobs_without_record = [], self.held
+        settings = {"watch": lambda: "the end of its time" if self.is_over() else "", "read_signal": read_signal}
         try:
-            settings = {"watch": lambda: "the end of its time" if self.is_over() else "", "read_signal": read_signal}
             records = run_jobs([replace(job, **settings) for job in jobs])
         except LockHeld as error:
             self.log(str(error))
+            self.held += _list_jobs_without_record(jobs)
         except Interrupted as error:
             if read_signal():
                 raise
             self.log(str(error))
-            jobs_without_record = self.unfinished
+            self.unfinished += _list_jobs_without_record(jobs)
         except (UserError, OSError) as error:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise  # nothing could be saved of the others either
             self.log(f"{title}: left out: {describe_os_error(error) if isinstance(error, OSError) else error}")
-            jobs_without_record = self.failed
+            self.failed += _list_jobs_without_record(jobs)
         except Exception:  # an error of ours ends this training alone, and its traceback is kept
             self.log(f"{title}: left out:\n{traceback.format_exc()}")
-            jobs_without_record = self.failed
-        jobs_without_record += [job for job in jobs if not job.output.exists()]
-        for record in records:
-            name = f"{record['paper']}/{record['experiment']} replica {record['replica']}"
-            self.log(f"{name}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
+            self.failed += _list_jobs_without_record(jobs)
+        else:
+            self.held += _list_jobs_without_record(jobs)
+            for record in records:
+                name = f"{record['paper']}/{record['experiment']} replica {record['replica']}"
+                self.log(f"{name}: {record['status']}, {record['run']['wall_seconds']:.0f} s")
+
+
+def _list_jobs_without_record(jobs: Iterable[Job]) -> list[Job]:
+    return [job for job in jobs if not job.output.exists()]
