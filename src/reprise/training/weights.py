@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from reprise.errors import UserError
@@ -68,7 +68,8 @@ def load_weights(
         The epoch or step that the weights are of, and the file's SHA-256.
 
     Raises:
-        UserError: There is no such file, or it is damaged or of another model, configuration or vocabulary.
+        UserError: There is no such file, or it is damaged or of another model, configuration, replica or vocabulary.
+        OSError: The file cannot be read, which is no damage.
     """
     # A replica that has its record trains again only into another file.
     command = f"python -m reprise train {resolved.id} --tier {resolved.tier} --replica {replica}"
@@ -78,8 +79,8 @@ def load_weights(
         raise UserError(f"{path}: {why}; {remedy}")
     content = read_whole(path)
     try:
-        stated, position, tensors = _parse_weights(path)
-    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError, OSError):
+        stated, position, tensors = _parse_weights(content)
+    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         raise UserError(f"{path}: not a whole file of Reprise's weights; {remedy}") from None
     expected = {"format": FORMAT, "experiment": resolved.id, "config_hash": resolved.config_hash}
     for key, value in (expected | {"vocabulary_sha256": vocabulary}).items():
@@ -93,11 +94,15 @@ def load_weights(
     return position, hashlib.sha256(content).hexdigest()
 
 
-def _parse_weights(path: Path) -> tuple[dict[str, Any], dict[str, int], dict[str, Tensor]]:
-    """Return what a file says of itself, the epoch or step that its weights are of, and its tensors by name."""
-    with safe_open(path, framework="pt", device="cpu") as file:
-        metadata = json.loads((file.metadata() or {})[_KEY])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+def _parse_weights(content: bytes) -> tuple[dict[str, Any], dict[str, int], dict[str, Tensor]]:
+    """Return what a file says of itself, the epoch or step that its weights are of, and its tensors by name.
+
+    The file is 8 bytes with the length of a header, the header in JSON and the tensors. safetensors reads the metadata
+    in the header from a path alone; a second reading might be of another file than the one that is hashed.
+    """
+    tensors = load(content)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    metadata = json.loads(header["__metadata__"][_KEY])
     stated = {key: metadata[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "replica")}
     return stated, {str(unit): int(count) for unit, count in metadata["at"].items()}, tensors
 

@@ -117,6 +117,25 @@ def test_a_record_says_what_code_made_it(small, tmp_path):
     assert (run["commit"] is None) == (run["dirty"] is None)
 
 
+def test_the_checksum_is_of_the_bytes_that_are_loaded(small, tmp_path, monkeypatch):
+    """Another process may put another file in the place of one that is being read."""
+    resolved = experiment(small, "tagging")
+    run_jobs(jobs_of([resolved], tmp_path))
+    path = kept(resolved, tmp_path)
+    checksum, parameters = digest(path), loaded(resolved, path).copy_parameters()
+
+    def read_and_remove(path):
+        content = path.read_bytes()
+        path.unlink()
+        return content
+
+    monkeypatch.setattr("reprise.training.weights.read_whole", read_and_remove)
+    training = build_training(resolved, 0, Path(resolved.corpus), "reference")
+    _, stated = load_weights(path, resolved, 0, training.model, training.vocabulary_sha256)
+    assert stated == checksum
+    assert all(torch.equal(value, parameters[name]) for name, value in training.model.state_dict().items())
+
+
 def renamed(path, other):
     path.write_bytes(other.read_bytes())
 
