@@ -71,6 +71,10 @@ class Epochs(Learner):
     def take(self) -> Work:
         """Train on, or evaluate, what comes next, and move `next` on; return the nats of it."""
 
+    @abstractmethod
+    def describe_progress(self) -> str:
+        """Return a note on how far the training is, such as the losses of the last epoch."""
+
     @property
     def total(self) -> int:
         return self.options["max_epochs"]
@@ -233,6 +237,10 @@ class BatchEpochs(Epochs):
         super().begin_part(part)
         self.batches = () if part == FINISHED else self.make_batches(part)
 
+    @abstractmethod
+    def make_batches(self, part: str) -> Sequence[Any]:
+        """Return the batches of a part, each of which `take` reads at once."""
+
     def length(self) -> int:
         return len(self.batches)
 
@@ -261,20 +269,19 @@ class RateSchedule(Epochs):
         self.learning_rate, self.failures = self.options["learning_rate"], 0
 
     @abstractmethod
-    def update_learning_rate(self, losses: Mapping[str, float]) -> bool:
-        """Set the next epoch's learning rate by the losses of this one; True where its updates are undone."""
+    def update_learning_rate(self, losses: Mapping[str, float]) -> None:
+        """Set the next epoch's learning rate by the losses of this one; undo its updates where the schedule says so."""
 
-    def end_epoch(self) -> bool:
-        """Take the epoch's losses; True where its updates are undone. Raises `Diverged` unless all are finite."""
+    def end_epoch(self) -> None:
+        """Take the epoch's losses. Raises `Diverged` unless all are finite."""
         losses = self.compute_losses()
         for split in SPLITS:
             if not math.isfinite(losses[split]):
                 raise Diverged(epoch=self.epoch + 1, quantity=f"{split} loss")
-        undo = self.update_learning_rate(losses)
+        self.update_learning_rate(losses)
         self.history.append({"learning_rate": self.learning_rate, **losses})
         self.epoch += 1
         self.keep_best()
-        return undo
 
     def describe_progress(self) -> str:
         """Describe the last epoch."""
@@ -316,33 +323,32 @@ class HalvingSchedule(RateSchedule):
     kept: dict[str, Tensor] | None = None
     """The parameters that an undone epoch goes back to."""
 
-    def end_epoch(self) -> bool:
-        """Take the epoch's losses, as `RateSchedule.end_epoch`, and undo its updates where they made it worse."""
-        undo = super().end_epoch()
-        if undo and self.kept is not None:
-            self.load_parameters(self.kept)
-        elif self.options["schedule"] == "rnnlm":
-            self.kept = self.copy_parameters()
-        return undo
-
     @property
     def is_last_epoch(self) -> bool:
         return self.epoch >= self.total or self.failures >= self.options["patience"]
 
-    def update_learning_rate(self, losses: Mapping[str, float]) -> bool:
-        """Halve the learning rate where the rule says so."""
-        if not self.history:
-            return False
-        before, now = self.history[-1]["valid"], losses["valid"]
+    def update_learning_rate(self, losses: Mapping[str, float]) -> None:
+        before, now = self.history[-1]["valid"] if self.history else math.inf, losses["valid"]
         if self.options["schedule"] == "rnnlm":
-            undo = now > before
-            self.failures += before < self.options["halving_ratio"] * now
-            halve = self.failures > 0
+            self._follow_toolkit(before, now)
         else:
-            undo = False
-            # The cap keeps the exponential finite and lies beyond every ratio that could be asked for.
-            halve = math.exp(min(before - now, 700.0)) < self.options["halving_ratio"]
-            self.failures = self.failures + 1 if halve else 0
-        if halve:
+            self._follow_paper(before, now)
+
+    def _follow_paper(self, before: float, now: float) -> None:
+        """Halve the learning rate where the validation perplexity fell by less than the ratio."""
+        # The cap keeps the exponential finite and lies beyond every ratio that could be asked for.
+        if math.exp(min(before - now, 700.0)) < self.options["halving_ratio"]:
+            self.failures += 1
             self.learning_rate /= 2
-        return undo
+        else:
+            self.failures = 0
+
+    def _follow_toolkit(self, before: float, now: float) -> None:
+        """Halve the learning rate from the first small fall of the cross-entropy on; undo an epoch that raised it."""
+        self.failures += before < self.options["halving_ratio"] * now
+        if self.failures:
+            self.learning_rate /= 2
+        if now > before:
+            self.load_parameters(self.kept)
+        else:
+            self.kept = self.copy_parameters()

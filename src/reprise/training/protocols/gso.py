@@ -1,6 +1,7 @@
 """Epochs over lines in random batches, Adam, the best validation loss: the training of document 000, section 4."""
 
 import math
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,9 @@ class LineEpochs(BatchEpochs):
 
     @property
     def piece_size(self) -> int:
-        tokens = np.cumsum([len(batch) for batch in self.batches[self.next :]])
-        return int(np.searchsorted(tokens, self.tokens_per_piece)) + 1
+        """Return how many of the next batches have `tokens_per_piece` tokens or more together."""
+        tokens = accumulate(map(len, islice(self.batches, self.next, None)))
+        return next((count for count, n in enumerate(tokens, 1) if n >= self.tokens_per_piece), len(self.batches))
 
     @property
     def is_last_epoch(self) -> bool:

@@ -181,19 +181,17 @@ class LanguageModel(RateSchedule):
         patience = self.options["patience"]
         return self.epoch >= self.total or bool(patience and self.failures >= patience)
 
-    def update_learning_rate(self, losses: Mapping[str, float]) -> bool:
-        """Set the next epoch's learning rate, and undo the epoch where that is asked for."""
+    def update_learning_rate(self, losses: Mapping[str, float]) -> None:
         better = all(losses["valid"] < epoch["valid"] for epoch in self.history)
         self.failures = 0 if better else self.failures + 1
-        schedule, undo = self.options["schedule"], self.options["undo_worse"]
+        schedule = self.options["schedule"]
         late = schedule == "after-epoch" and self.epoch >= self.options["decay_after"]
         if late or (schedule == "on-stall" and not better):
             self.learning_rate /= self.options["decay_factor"]
             for group in self.optimiser.param_groups:
                 group["lr"] = self.learning_rate
-        if undo and not better:
-            self.model.load_state_dict(self.best)
-        return undo and not better
+        if self.options["undo_worse"] and not better:
+            self.load_parameters(self.best)
 
     def outcome(self) -> Outcome:
         """Report losses at the best epoch and the curves; warn of a model above the unigram."""

@@ -1,5 +1,6 @@
 """A tag for every word, and a label for every sentence: document 003, sections 2.5 and 2.2."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -83,8 +84,6 @@ class SentenceSGD(BatchEpochs):
     Every epoch reads all sentences once, in batches of its own. Training ends after `patience` epochs in a row without
     a new highest validation accuracy, or after `max_epochs`. The first epoch with the highest is reported. The training
     loss of an epoch is the mean over its batches, each under the weights before its step.
-
-    Subclasses define `make_items`, the sentences of a split, and `count_classes`, the number of a corpus's classes.
     """
 
     KEPT = (*BatchEpochs.KEPT, "right")
@@ -105,6 +104,14 @@ class SentenceSGD(BatchEpochs):
         self.build_kernel(model, choose_reference)
         self.use_adam(fused=True)
         self.right: list[dict[str, list[int]]] = []  # answers by split and group, of every epoch
+
+    @abstractmethod
+    def make_items(self, corpus: Corpus, split: str) -> Items:
+        """Return the items of a split that are classified."""
+
+    @abstractmethod
+    def count_classes(self, corpus: Corpus) -> int:
+        """Count the classes of the corpus."""
 
     @property
     def best_epoch(self) -> int:
