@@ -27,7 +27,7 @@ from reprise.config.schema import Paper
 from reprise.errors import UserError
 from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision, read_claims
-from reprise.evidence.runs import find_last_digits, load_paper, load_runs
+from reprise.evidence.load import find_last_digits, load_paper, load_runs
 from reprise.evidence.verdicts import JUDGED, NO_DATA
 from reprise.evidence.verdicts.claims import asks_evaluations
 from reprise.records.record import read_records

@@ -40,7 +40,7 @@ def verify_command(options: argparse.Namespace) -> None:
     """
     project, experiments = load_tier(options.tier)
     from reprise.evidence.decisions import dump_claims
-    from reprise.evidence.runs import load_runs
+    from reprise.evidence.load import load_runs
     from reprise.evidence.verdicts.claims import judge_claims
 
     tier = project.config.tier
@@ -229,8 +229,8 @@ def readings_command(options: argparse.Namespace) -> None:
     """
     project, experiments = load_tier(options.tier)
     require_paper(project, options.paper)
+    from reprise.evidence.load import load_runs
     from reprise.evidence.readings import HEAD, make_rows, rank_readings
-    from reprise.evidence.runs import load_runs
 
     paper = project.papers[options.paper]
     runs = load_runs(project, experiments)[options.paper]

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reprise.evaluation.bleu_counts import count_bleu
+from reprise.evidence.load import make_replica
 from reprise.evidence.numbers import bleu, list_bleu_rows, list_numbers, signature
-from reprise.evidence.runs import _make_replica
 from reprise.records.record import Outcome, make_record, read_record
 from reprise.records.resolved import Resolved
 
@@ -60,7 +60,7 @@ def test_a_record_has_the_score_with_its_signature():
     version = sys.modules["sacrebleu"].__version__
     signed = f"BLEU|nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:{version}"
     assert row == {"split": "test", "metric": "bleu", "value": bleu(sample()), "unit": signed, "n": 5}
-    assert _make_replica(made).metrics["bleu", "test"] == bleu(sample())
+    assert make_replica(made).metrics["bleu", "test"] == bleu(sample())
 
 
 def test_where_sacrebleu_is_missing_it_is_named(monkeypatch):

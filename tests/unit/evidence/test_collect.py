@@ -16,7 +16,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.errors import UserError
 from reprise.evidence import collect as collecting
 from reprise.evidence.collect import collect, describe_counted_tokens
-from reprise.evidence.runs import _make_replica
+from reprise.evidence.load import make_replica
 from reprise.records.record import Outcome, make_curve, make_metric, make_record, read_record, write_record
 from reprise.records.resolved import Resolved
 
@@ -83,7 +83,7 @@ def test_an_infinite_perplexity_makes_the_mean_infinite(tmp_path):
     assert summary["test.cross_entropy"]["mean"] == pytest.approx(803 / 3)
     # Claims take such a replica for a diverged one.
     records = [read_record(tmp_path / one.get_record_path(replica), one, replica) for replica in range(3)]
-    assert [_make_replica(record).finished for record in records] == [True, False, True]
+    assert [make_replica(record).finished for record in records] == [True, False, True]
 
 
 def test_the_mean_of_perplexities_is_geometric_and_its_deviation_that_of_the_logarithm(tmp_path):

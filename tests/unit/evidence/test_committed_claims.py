@@ -12,8 +12,9 @@ from reprise.catalogue.options.texts import Text8
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Term, list_terms
 from reprise.evidence.decisions import read_claims
+from reprise.evidence.load import load_runs
 from reprise.evidence.readings import summarise_gaps
-from reprise.evidence.runs import Runs, Table, load_runs
+from reprise.evidence.runs import Runs, Table
 from reprise.evidence.verdicts.alternatives import list_readings
 from reprise.evidence.verdicts.decide import decide
 from reprise.report.parts.names import name_metric

@@ -16,7 +16,8 @@ from scipy import stats
 
 from reprise.config.claims import Claim
 from reprise.evidence.contrasts import list_hypotheses
-from reprise.evidence.runs import Runs, Table, load_runs
+from reprise.evidence.load import load_runs
+from reprise.evidence.runs import Runs, Table
 from reprise.evidence.verdicts import AGREES, EQUIVALENCE_TAIL, TAIL
 from reprise.evidence.verdicts.decide import decide as judge
 

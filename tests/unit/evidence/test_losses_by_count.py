@@ -15,8 +15,9 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli import main
 from reprise.config.claim_checks import check_measured
 from reprise.errors import UserError
+from reprise.evidence.load import make_evaluated_replica
 from reprise.evidence.losses import list_losses_by_count
-from reprise.evidence.runs import Table, make_evaluated_replica
+from reprise.evidence.runs import Table
 from reprise.evidence.verdicts.claims import judge
 from reprise.evidence.verdicts.decide import decide
 

@@ -8,8 +8,8 @@ from claims_helpers import QUANTITY, runs
 from config_helpers import experiments, project
 from scipy import stats
 
+from reprise.evidence.load import load_runs
 from reprise.evidence.readings import CHOSEN, rank_readings
-from reprise.evidence.runs import load_runs
 
 
 def likelihood(paper, families):

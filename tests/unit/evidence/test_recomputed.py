@@ -12,7 +12,8 @@ from config_helpers import ROOT, experiments, project
 from scipy import optimize, stats
 
 from reprise.evidence.decisions import Decision, read_claims
-from reprise.evidence.runs import Table, load_runs
+from reprise.evidence.load import load_runs
+from reprise.evidence.runs import Table
 from reprise.evidence.verdicts import AGREES, UNDECIDED
 from reprise.evidence.verdicts.decide import decide
 

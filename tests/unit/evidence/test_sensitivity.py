@@ -9,7 +9,8 @@ from config_helpers import experiments, project
 from scipy import stats
 
 from reprise.config.claims import Claim
-from reprise.evidence.runs import Table, load_runs
+from reprise.evidence.load import load_runs
+from reprise.evidence.runs import Table
 from reprise.evidence.sensitivity import examine_sensitivity
 from reprise.evidence.stability import RISE, count_unstable
 from reprise.evidence.verdicts import NO_DATA, NOT_RUN

@@ -14,7 +14,7 @@ from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import EXIT_FAILED, EXIT_USAGE
 from reprise.evidence.decisions import dump_claims, read_claims
-from reprise.evidence.runs import load_runs
+from reprise.evidence.load import load_runs
 from reprise.evidence.verdicts.claims import judge_claims
 
 LAW = "settings: {weight_law: fan-in-truncated-normal-corrected}, tiers: {quick: {replicas: 2}}"

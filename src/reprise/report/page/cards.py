@@ -15,7 +15,8 @@ from markupsafe import Markup
 from reprise.catalogue.models import find_model
 from reprise.config.sections import Section
 from reprise.evidence.collect import describe_counted_tokens, is_over_tokens
-from reprise.evidence.runs import TIME, Curve
+from reprise.evidence.load import TIME
+from reprise.evidence.runs import Curve
 from reprise.evidence.statistics import clopper_pearson
 from reprise.records.resolved import Resolved
 from reprise.report.papers.shared import cells

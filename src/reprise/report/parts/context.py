@@ -18,7 +18,8 @@ from reprise.config.resolve import resolve_all
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.errors import UserError
 from reprise.evidence.decisions import Decision, read_claims
-from reprise.evidence.runs import Curve, Quantity, Replica, Runs, Table, load_paper, trains
+from reprise.evidence.load import load_paper
+from reprise.evidence.runs import Curve, Quantity, Replica, Runs, Table, trains
 from reprise.records.record import REMEDY
 from reprise.records.resolved import FULL, TIERS, Resolved
 

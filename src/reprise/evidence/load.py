@@ -1,0 +1,135 @@
+"""Load run records and evaluation records as the runs that claims, tables and figures read."""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from itertools import accumulate
+from typing import Any
+
+from reprise.config.project import Project
+from reprise.config.schema import Experiment, Paper
+from reprise.evidence.numbers import list_different_translations, list_loss_rows, list_numbers
+from reprise.evidence.runs import Curve, Provenance, Quantity, Replica, Runs
+from reprise.records.evaluation import BANDS, read_evaluations
+from reprise.records.record import read_records
+from reprise.records.resolved import Resolved
+from reprise.units import derive_metrics
+
+
+def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, dict[str, Runs]]:
+    """Load every experiment of the papers and every variant of one, by paper and name; the records are checked.
+
+    What the tier does not run has neither a configuration nor replicas. A claim about a point of a curve asks for
+    "<metric>@<step>", or "<metric>@epoch=<epoch>" on another axis: replicas have it among their metrics.
+    Errors: as of `reprise.records.record.read_record`.
+    """
+    experiments = list(experiments)
+    return {name: load_paper(project, name, [e for e in experiments if e.paper == name]) for name in project.papers}
+
+
+def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved]) -> dict[str, Runs]:
+    """Load the runs of one paper, of which these are the experiments of the tier. See `load_runs`."""
+    # What a tier leaves out nobody could run at it either, where its data cannot be had.
+    away = {name: dataset.unavailable or "" for name, dataset in project.config.datasets.items()}
+    paper = project.papers[paper_id]
+    points, digits = _list_points(paper), find_last_digits(paper)
+    names = [*((name, name, None) for name in paper.experiments), *paper.list_variants()]
+    runs = {
+        name: Runs(
+            name,
+            name_run(entry, alternative),
+            None,
+            entry,
+            unavailable=away.get(entry.data.dataset, "") if entry.data else "",
+            digits=digits[base],
+        )
+        for name, base, alternative in names
+        for entry in [paper.experiments[base]]
+    }
+    for resolved in experiments:
+        replicas = [make_replica(record, points) for record in read_records(resolved, project.root)]
+        evaluations = [make_evaluated_replica(evaluation) for evaluation in read_evaluations(resolved, project.root)]
+        unavailable = "" if resolved.is_check else away.get(resolved.config["data"]["dataset"], "")
+        runs[resolved.experiment] = replace(
+            runs[resolved.experiment],
+            resolved=resolved,
+            replicas=replicas,
+            unavailable=unavailable,
+            evaluations=evaluations,
+        )
+    return runs
+
+
+def name_run(entry: Experiment, alternative: str | None) -> str:
+    """Return the title of an experiment, with the alternative under which it was run."""
+    return f"{entry.title} ({alternative})" if alternative else entry.title
+
+
+def find_last_digits(paper: Paper) -> dict[str, dict[Quantity, float]]:
+    """Return the place of the last printed digit of every reported number, by experiment.
+
+    All rows of a column have the decimals of its longest number, since YAML leaves out zeros at the end.
+    """
+    decimals: dict[tuple[str, str, str], int] = {}
+    for entry in paper.experiments.values():
+        for r in (r for r in entry.reported if r.value is not None):
+            key = r.metric, r.split, r.origin
+            decimals[key] = max(decimals.get(key, 0), -Decimal(str(r.value)).as_tuple().exponent)
+    return {
+        name: {
+            (r.metric, r.split): 10.0 ** -decimals[r.metric, r.split, r.origin]
+            for r in entry.reported
+            if r.value is not None
+        }
+        for name, entry in paper.experiments.items()
+    }
+
+
+def _list_points(paper: Paper) -> set[str]:
+    """Return the points of curves, "words_in_book@750", that its claims are about."""
+    terms = (term for claim in paper.claims.values() for _, term in claim.list_sides())
+    return {term.metric for term in terms if "@" in (term.metric or "")}
+
+
+def _select_points(record: dict[str, Any], points: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield a row like those of the metrics for each of the points that the record's curves have."""
+    for curve in record["curves"]:
+        axis = "" if curve["axis"] == "step" else f"{curve['axis']}="
+        for x, y in zip(curve["x"], curve["y"], strict=True) if points else ():
+            if (metric := f"{curve['metric']}@{axis}{x:.12g}") in points:
+                yield {"metric": metric, "split": curve["split"], "value": y, "unit": curve["unit"], "n": None}
+
+
+TIME, VALIDATION_LOSS = ("epoch", "step"), ("cross_entropy", "valid")
+"""The axes of a training's curves, and the curve that shows whether it became unstable."""
+
+
+def make_replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
+    rows = [*list_numbers(record), *_select_points(record, points), *list_different_translations(record)]
+    of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
+    best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
+    losses = (c["y"] for c in record["curves"] if c["axis"] in TIME and (c["metric"], c["split"]) == VALIDATION_LOSS)
+    rise = find_largest_rise(next(losses, ()))
+    ended, run = record["status"] == "finished", record["run"]
+    finished = ended and all(math.isfinite(row["value"]) for row in rows)
+    made = Provenance(run["engine"], run["device"], run["wall_seconds"], record["parameters"], run.get("code"))
+    curves = [Curve(c["metric"], c["split"], c["axis"], c["unit"], c["x"], c["y"]) for c in record["curves"]]
+    return Replica(record["replica"], record["fold"], finished, *of, best, rise, made, curves, record["samples"], ended)
+
+
+def make_evaluated_replica(evaluation: Mapping[str, Any]) -> Replica:
+    """Return what an evaluation record says of a replica: what was measured again, and losses by counts of words."""
+    measured = (
+        row for metric in evaluation["metrics"] for row in (metric, *derive_metrics(metric, evaluation["metrics"]))
+    )
+    rows = [*measured, *list_loss_rows(evaluation, BANDS)]
+    of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
+    run = evaluation["run"]
+    made = Provenance(run["engine"], run["device"], run["wall_seconds"], None, run.get("code"))
+    return Replica(evaluation["replica"], None, True, *of, made=made)
+
+
+def find_largest_rise(losses: Sequence[float]) -> float | None:
+    """Return by how much a loss later lies above its lowest so far, at most; None without a loss."""
+    return max((loss - least for loss, least in zip(losses, accumulate(losses, min), strict=True)), default=None)
