@@ -22,7 +22,9 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
 
     What the tier does not run has neither a configuration nor replicas. A claim about a point of a curve asks for
     "<metric>@<step>", or "<metric>@epoch=<epoch>" on another axis: replicas have it among their metrics.
-    Errors: as of `reprise.records.record.read_record`.
+
+    Raises:
+        UserError: A record is damaged, see `reprise.records.record.read_record`.
     """
     experiments = list(experiments)
     return {name: load_paper(project, name, [e for e in experiments if e.paper == name]) for name in project.papers}
@@ -31,26 +33,19 @@ def load_runs(project: Project, experiments: Iterable[Resolved]) -> dict[str, di
 def load_paper(project: Project, paper_id: str, experiments: Iterable[Resolved]) -> dict[str, Runs]:
     """Load the runs of one paper, of which these are the experiments of the tier. See `load_runs`."""
     # What a tier leaves out nobody could run at it either, where its data cannot be had.
-    away = {name: dataset.unavailable or "" for name, dataset in project.config.datasets.items()}
+    reasons = {name: dataset.unavailable or "" for name, dataset in project.config.datasets.items()}
     paper = project.papers[paper_id]
     points, digits = _list_points(paper), find_last_digits(paper)
-    names = [*((name, name, None) for name in paper.experiments), *paper.list_variants()]
-    runs = {
-        name: Runs(
-            name,
-            name_run(entry, alternative),
-            None,
-            entry,
-            unavailable=away.get(entry.data.dataset, "") if entry.data else "",
-            digits=digits[base],
-        )
-        for name, base, alternative in names
-        for entry in [paper.experiments[base]]
-    }
+    runs = {}
+    for name, base, alternative in (*((name, name, None) for name in paper.experiments), *paper.list_variants()):
+        entry = paper.experiments[base]
+        unavailable = reasons.get(entry.data.dataset, "") if entry.data else ""
+        title = name_run(entry, alternative)
+        runs[name] = Runs(name, title, None, entry, unavailable=unavailable, digits=digits[base])
     for resolved in experiments:
         replicas = [make_replica(record, points) for record in read_records(resolved, project.root)]
         evaluations = [make_evaluated_replica(evaluation) for evaluation in read_evaluations(resolved, project.root)]
-        unavailable = "" if resolved.is_check else away.get(resolved.config["data"]["dataset"], "")
+        unavailable = "" if resolved.is_check else reasons.get(resolved.config["data"]["dataset"], "")
         runs[resolved.experiment] = replace(
             runs[resolved.experiment],
             resolved=resolved,
@@ -105,29 +100,46 @@ TIME, VALIDATION_LOSS = ("epoch", "step"), ("cross_entropy", "valid")
 """The axes of a training's curves, and the curve that shows whether it became unstable."""
 
 
-def make_replica(record: dict[str, Any], points: Collection[str] = ()) -> Replica:
+def make_replica(record: Mapping[str, Any], points: Collection[str] = ()) -> Replica:
+    """Make the replica of a run record, with these points of its curves among its metrics (see `load_runs`)."""
     rows = [*list_numbers(record), *_select_points(record, points), *list_different_translations(record)]
-    of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
-    best = {(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]}
+    ended = record["status"] == "finished"
     losses = (c["y"] for c in record["curves"] if c["axis"] in TIME and (c["metric"], c["split"]) == VALIDATION_LOSS)
-    rise = find_largest_rise(next(losses, ()))
-    ended, run = record["status"] == "finished", record["run"]
-    finished = ended and all(math.isfinite(row["value"]) for row in rows)
-    made = Provenance(run["engine"], run["device"], run["wall_seconds"], record["parameters"], run.get("code"))
-    curves = [Curve(c["metric"], c["split"], c["axis"], c["unit"], c["x"], c["y"]) for c in record["curves"]]
-    return Replica(record["replica"], record["fold"], finished, *of, best, rise, made, curves, record["samples"], ended)
+    return Replica(
+        number=record["replica"],
+        fold=record["fold"],
+        finished=ended and all(math.isfinite(row["value"]) for row in rows),
+        **_index_rows(rows),
+        best={(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]},
+        rise=find_largest_rise(next(losses, ())),
+        made=_make_provenance(record["run"], record["parameters"]),
+        curves=[Curve(c["metric"], c["split"], c["axis"], c["unit"], c["x"], c["y"]) for c in record["curves"]],
+        samples=record["samples"],
+        ended=ended,
+    )
 
 
 def make_evaluated_replica(evaluation: Mapping[str, Any]) -> Replica:
-    """Return what an evaluation record says of a replica: what was measured again, and losses by counts of words."""
-    measured = (
-        row for metric in evaluation["metrics"] for row in (metric, *derive_metrics(metric, evaluation["metrics"]))
+    """Make the replica of an evaluation record: what was measured again, and losses by counts of words."""
+    metrics = evaluation["metrics"]
+    measured = (row for metric in metrics for row in (metric, *derive_metrics(metric, metrics)))
+    return Replica(
+        number=evaluation["replica"],
+        fold=None,
+        finished=True,
+        **_index_rows([*measured, *list_loss_rows(evaluation, BANDS)]),
+        made=_make_provenance(evaluation["run"], parameters=None),
     )
-    rows = [*measured, *list_loss_rows(evaluation, BANDS)]
-    of = ({(row["metric"], row["split"]): row[key] for row in rows} for key in ("value", "unit", "n"))
-    run = evaluation["run"]
-    made = Provenance(run["engine"], run["device"], run["wall_seconds"], None, run.get("code"))
-    return Replica(evaluation["replica"], None, True, *of, made=made)
+
+
+def _index_rows(rows: Collection[Mapping[str, Any]]) -> dict[str, dict[Quantity, Any]]:
+    """Return value, unit and number of each metric and split, under the names of `Replica`'s fields."""
+    fields = {"metrics": "value", "units": "unit", "sizes": "n"}
+    return {field: {(row["metric"], row["split"]): row[key] for row in rows} for field, key in fields.items()}
+
+
+def _make_provenance(run: Mapping[str, Any], parameters: int | None) -> Provenance:
+    return Provenance(run["engine"], run["device"], run["wall_seconds"], parameters, run.get("code"))
 
 
 def find_largest_rise(losses: Sequence[float]) -> float | None:

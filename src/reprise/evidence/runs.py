@@ -19,7 +19,6 @@ T = TypeVar("T")
 Quantity = tuple[str, str]
 """A metric and its split."""
 
-
 _TASK = (("data", "length"), ("data", "tokens"), ("training", "steps"))
 """Settings whose other values are other tasks, or a training of another length.
 
@@ -89,7 +88,8 @@ class Replica:
     def value(self, quantity: Quantity, unit: str | None = None) -> float:
         """Return its number, of an entropy perhaps in another unit.
 
-        Errors: ValueError where that takes the number of characters and the record does not count them.
+        Raises:
+            ValueError: That takes the number of characters, which the record does not count.
         """
         if unit is None:
             return self.metrics[quantity]
@@ -180,9 +180,9 @@ class Runs:
 
     @property
     def fold_ratio(self) -> float:
-        """n_test / n_train: of K folds one is tested on, and of the others' lines all but one in VALIDATION train.
+        """Return n_test / n_train: one of K folds is tested on, and one in VALIDATION of the other lines validates.
 
-        Of five folds 0.2 / 0.72 = 0.278.
+        Of five folds, 0.2 / 0.72 = 0.278.
         """
         folds = int(self.resolved.config["data"]["options"].get("folds", self.resolved.replicas))
         return 1 / ((folds - 1) * (1 - 1 / VALIDATION))
