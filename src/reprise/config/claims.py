@@ -181,7 +181,9 @@ class Former(Strict):
     """A criterion that was replaced once its answer was known."""
 
     criterion: str
-    answer: str = Field(description="its answer at the fullest tier that ran it")
+    answer: str = Field(
+        description="its answer at the fullest tier that ran it, and the one when it was replaced if records changed it"
+    )
     why: str = Field(description="why it was replaced")
 
 
