@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import optimize, special
 
-from reprise.evidence.statistics import VarianceEstimate, pool
+from reprise.evidence.statistics import VarianceEstimate, pool_variances
 
 _DF_GRID = np.geomspace(0.5, 1e4, 40)
 """The grid of d0 on which the search begins. If its last value is the likeliest, d0 is infinite; if its first, there is
@@ -53,7 +53,7 @@ def fit_prior(members: tuple[VarianceEstimate, ...]) -> Prior | None:
     varied = [one for one in members if one.variance]
     if not varied or 2 * len(varied) < len(members):
         return None
-    pooled = pool(varied)
+    pooled = pool_variances(varied)
     pooled_df, common_variance = pooled.df, pooled.variance
     if len(varied) < 2:
         return Prior(common_variance, math.inf, pooled_df)

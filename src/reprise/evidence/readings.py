@@ -12,7 +12,7 @@ from itertools import combinations
 
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Contrast, Term
-from reprise.evidence.measure import measure
+from reprise.evidence.estimation import estimate_contrast
 from reprise.evidence.runs import Runs, Table
 
 CHOSEN = "as chosen"
@@ -133,7 +133,7 @@ def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Ru
 
 def _estimate_sd(term: Term, table: Table) -> tuple[float, float] | None:
     """Return the SD of the logarithm of one replica and its degrees of freedom."""
-    measured = measure(Contrast(((1.0, term),), log=True), table)
+    measured = estimate_contrast(Contrast(((1.0, term),), log=True), table)
     if measured is None or measured.estimate.error is None or not measured.variances or not measured.variances[0]:
         return None
     return math.sqrt(measured.variances[0]), measured.estimate.df

@@ -39,7 +39,7 @@ class Estimate:
     df: float | None = None
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """Return the two-sided confidence interval."""
+        """Return the two-sided confidence interval; None where no variance is known."""
         if self.error is None:
             return None
         reach = float(special.stdtrit(self.df, 0.5 + level / 2)) * self.error
@@ -80,20 +80,20 @@ def all_equal(values: Sequence[float]) -> bool:
     return all(value == values[0] for value in values)
 
 
-def spread(values: Sequence[float]) -> VarianceEstimate | None:
+def estimate_variance(values: Sequence[float]) -> VarianceEstimate | None:
     """Return the sample variance of replicas, exactly 0 of equal numbers; None for fewer than two."""
     if len(values) < 2:
         return None
     return VarianceEstimate(0.0 if all_equal(values) else float(np.var(values, ddof=1)), len(values) - 1)
 
 
-def pool(members: Sequence[VarianceEstimate]) -> VarianceEstimate:
+def pool_variances(members: Sequence[VarianceEstimate]) -> VarianceEstimate:
     """Return the pooled variance of one sample or more, weighted by degrees of freedom."""
     df = sum(one.df for one in members)
     return VarianceEstimate(sum(one.variance * one.df for one in members) / df, df)
 
 
-def combine(value: float, parts: Sequence[tuple[float, VarianceEstimate]]) -> Estimate:
+def combine_variances(value: float, parts: Sequence[tuple[float, VarianceEstimate]]) -> Estimate:
     """Return an estimate whose variance is the sum of factor * variance over independent variance estimates.
 
     The degrees of freedom are Satterthwaite's (1946).
@@ -116,20 +116,20 @@ def bartlett_test(members: Sequence[VarianceEstimate]) -> float | None:
         return None
     if not all(one.variance for one in members):
         return 0.0
-    whole = pool(members)
+    whole = pool_variances(members)
     distance = sum(one.df * math.log(whole.variance / one.variance) for one in members)
     correction = 1 + (sum(1 / one.df for one in members) - 1 / whole.df) / (3 * (len(members) - 1))
     # The statistic of equal variances is 0; rounding may make it negative.
     return float(special.chdtrc(len(members) - 1, max(0.0, distance) / correction))
 
 
-def estimate_over_folds(mean: float, folds: int, ratio: float, spread: VarianceEstimate) -> Estimate:
+def estimate_over_folds(value: float, folds: int, ratio: float, variance: VarianceEstimate) -> Estimate:
     """Return a mean over k folds with the variance of one fold times 1/k + n_test / n_train (`ratio`).
 
     Training sets of folds overlap, so the mean varies by more than 1/k of one fold's variance. Nadeau and Bengio,
     "Inference for the generalization error" (Machine Learning 52, 2003), section 3.
     """
-    return combine(mean, [(1 / folds + ratio, spread)])
+    return combine_variances(value, [(1 / folds + ratio, variance)])
 
 
 def estimate_residual_variances(series: Collection[Mapping[Hashable, float]]) -> list[VarianceEstimate | None]:
@@ -193,7 +193,7 @@ def count_replicas_needed(
     return n if n <= _REPLICAS else None
 
 
-def binomial(successes: int, n: int, share: float) -> tuple[float, float]:
+def compute_binomial_p(successes: int, n: int, share: float) -> tuple[float, float]:
     """Return the exact one-sided p values of a true share of `share` or less, and of `share` or more."""
     from scipy import stats
 
@@ -208,7 +208,7 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float,
     return float(bounds.low), float(bounds.high)
 
 
-def rank_sum_p(high: Sequence[float], low: Sequence[float]) -> float:
+def compute_rank_sum_p(high: Sequence[float], low: Sequence[float]) -> float:
     """Return the exact one-sided p value of the Mann-Whitney test that `high` lies above `low`.
 
     A diverged replica is infinite. A tie counts a half, rounded against `high`.

@@ -11,7 +11,7 @@ from reprise.config.claims import Claim
 from reprise.config.schema import Experiment, TrainingSection
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.decisions import Verdict
-from reprise.evidence.measure import ContrastEstimate, measure
+from reprise.evidence.estimation import ContrastEstimate, estimate_contrast
 from reprise.evidence.runs import Replica, Runs, Table
 from reprise.evidence.verdicts import decide as decisions
 from reprise.records.resolved import Resolved
@@ -65,7 +65,7 @@ def runs(
 def measured(weights: Sequence[tuple[float, str]], *there: Runs, offset: float = 0.0) -> ContrastEstimate | None:
     """The sum of weight * mean over experiments."""
     contrast = Contrast(tuple((weight, Term(name, QUANTITY)) for weight, name in weights), offset)
-    return measure(contrast, table(*there))
+    return estimate_contrast(contrast, table(*there))
 
 
 def curves(name: str, tops: Sequence[float], diverged: Sequence[float] = ()) -> Runs:

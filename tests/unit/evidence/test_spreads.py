@@ -8,9 +8,9 @@ from claims_helpers import QUANTITY, below, claim, decide, learning, margin, mea
 
 from reprise.data.text.character_lines import TEST, TRAIN, assign_folds
 from reprise.evidence.contrasts import Contrast, Term
-from reprise.evidence.measure import measure
+from reprise.evidence.estimation import estimate_contrast
 from reprise.evidence.moderated import fit_prior
-from reprise.evidence.statistics import spread
+from reprise.evidence.statistics import estimate_variance
 from reprise.evidence.verdicts import AGREES, COUNTED, DISAGREES
 from reprise.evidence.verdicts.decide import classify_evidence
 
@@ -23,9 +23,9 @@ DIFFERENCE = [(1.0, "b"), (-1.0, "a")]
 def test_seeds_of_one_family_moderate_each_other():
     values = {"a": [1.0, 1.4, 0.8], "b": [1.9, 1.5, 2.6], "c": [5.0, 5.5, 5.1], "d": [3.0]}
     there = [runs(n, v) for n, v in values.items()]
-    known = fit_prior(tuple(spread(v) for v in values.values() if len(v) > 1))
+    known = fit_prior(tuple(estimate_variance(v) for v in values.values() if len(v) > 1))
     found = measured(DIFFERENCE, *there)
-    variances = [known.moderate(spread(values[n])).variance for n in "ba"]
+    variances = [known.moderate(estimate_variance(values[n])).variance for n in "ba"]
     assert found.variances == pytest.approx(variances)
     assert found.estimate.error == pytest.approx(math.sqrt(sum(variances) / 3))
     assert found.estimate.df <= 6
@@ -50,9 +50,9 @@ def test_a_reading_lends_to_its_own_variants_alone():
         as_chosen = table(*all_runs)
         under = as_chosen.replace_by_variants({"a": variants[0], "b": variants[1]})
         a = Contrast(((1.0, Term("a", QUANTITY)),), log=True)
-        return [measure(a, one).variances for one in (as_chosen, under)]
+        return [estimate_contrast(a, one).variances for one in (as_chosen, under)]
 
-    pooled = fit_prior(tuple(spread(np.log(v)) for v in ([130.0, 130.2], quiet))).moderate(None).variance
+    pooled = fit_prior(tuple(estimate_variance(np.log(v)) for v in ([130.0, 130.2], quiet))).moderate(None).variance
     alone, unknown = variances()
     assert (alone, unknown) == (pytest.approx((pooled,)), ())
     # Replicas of a variant lend to variants of the same reading, and to nobody else.

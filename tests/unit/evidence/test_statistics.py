@@ -11,12 +11,12 @@ from reprise.evidence.moderated import Prior, fit_prior
 from reprise.evidence.statistics import (
     VarianceEstimate,
     bartlett_test,
-    combine,
+    combine_variances,
     count_replicas_needed,
     curvature_weights,
-    pool,
+    estimate_variance,
+    pool_variances,
     slope_weights,
-    spread,
 )
 
 RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
@@ -24,14 +24,18 @@ RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
 
 def folds(differences, ratio):
     """Of differences paired by fold that have a deviation of their own."""
-    return ours.estimate_over_folds(float(np.mean(differences)), len(differences), ratio, spread(differences))
+    return ours.estimate_over_folds(
+        float(np.mean(differences)), len(differences), ratio, estimate_variance(differences)
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_independent_samples_are_welchs_test_of_scipy(seed):
     draw = np.random.default_rng(seed)
     one, other = draw.normal(1, 2, 3 + seed), draw.normal(0, 0.5, 4)
-    found = combine(one.mean() - other.mean(), [(1 / len(values), spread(values)) for values in (one, other)])
+    found = combine_variances(
+        one.mean() - other.mean(), [(1 / len(values), estimate_variance(values)) for values in (one, other)]
+    )
     expected = stats.ttest_ind(one, other, equal_var=False, alternative="greater")
     assert (found.p_above(), found.p_below()) == pytest.approx((expected.pvalue, 1 - expected.pvalue))
     bounds = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.9)
@@ -49,7 +53,9 @@ def test_folds_are_the_paired_test_of_scipy_and_corrected_for_their_overlap():
 
 def test_variances_are_pooled_or_moderated_by_hand():
     # Variances 2 and 3 with 1 and 2 degrees of freedom; a lone value adds nothing.
-    found = pool([one for values in ([1.0, 3.0], [2.0, 2.0, 5.0], [9.0]) if (one := spread(values))])
+    found = pool_variances(
+        [one for values in ([1.0, 3.0], [2.0, 2.0, 5.0], [9.0]) if (one := estimate_variance(values))]
+    )
     assert (found.variance, found.df) == pytest.approx((8 / 3, 3))
     # Of one law.
     found = fit_prior((VarianceEstimate(1.0, 2), VarianceEstimate(1.2, 4), VarianceEstimate(0.9, 2)))
@@ -67,7 +73,7 @@ def test_variances_are_pooled_or_moderated_by_hand():
 
 def test_equal_variances_are_tested_as_by_scipy():
     samples = [[1.0, 3.0, 2.5], [2.0, 2.1, 5.0, 4.0], [9.0, 9.4]]
-    assert bartlett_test([spread(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
+    assert bartlett_test([estimate_variance(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
     assert bartlett_test([VarianceEstimate(1.0, 2)]) is None
     assert bartlett_test([VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2)]) is None
     assert bartlett_test([VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2)]) == 0.0
@@ -78,7 +84,7 @@ def test_equal_variances_are_tested_as_by_scipy():
 def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
     unknown = ours.Estimate(5.0)
     assert (unknown.p_above(), unknown.p_below(), unknown.interval()) == (1.0, 1.0, None)
-    exact = combine(0.5, [(1.0, VarianceEstimate(0.0, 2))])
+    exact = combine_variances(0.5, [(1.0, VarianceEstimate(0.0, 2))])
     assert (exact.p_above(), exact.p_below()) == (0.0, 1.0)
     assert exact.interval() == (0.5, 0.5)
 
@@ -88,7 +94,7 @@ def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
 def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
     """Their sum is rounded, and its n-th part another number than theirs."""
     assert ours.mean([value] * n) == value
-    assert spread([value] * n) == VarianceEstimate(0.0, n - 1)
+    assert estimate_variance([value] * n) == VarianceEstimate(0.0, n - 1)
 
 
 def test_members_without_variance_or_with_nothing_in_common_lend_nothing():
@@ -108,11 +114,11 @@ def test_the_interval_of_a_share_has_the_shares_that_the_binomial_test_does_not_
     assert (low == 0) == (successes == 0)
     assert (high == 1) == (successes == n)
     if successes:
-        assert ours.binomial(successes, n, low)[0] == pytest.approx((1 - level) / 2)
+        assert ours.compute_binomial_p(successes, n, low)[0] == pytest.approx((1 - level) / 2)
     if successes < n:
-        assert ours.binomial(successes, n, high)[1] == pytest.approx((1 - level) / 2)
+        assert ours.compute_binomial_p(successes, n, high)[1] == pytest.approx((1 - level) / 2)
     tails = stats.binom.sf(successes - 1, n, 0.3), stats.binom.cdf(successes, n, 0.3)
-    assert ours.binomial(successes, n, 0.3) == pytest.approx(tails)
+    assert ours.compute_binomial_p(successes, n, 0.3) == pytest.approx(tails)
 
 
 @pytest.mark.parametrize(
@@ -163,14 +169,14 @@ def test_ranks_are_compared_over_all_orders():
 
     for high, low in (([4.0, 5.0], [1.0, 2.0, 3.0]), ([1.5, 6.0], [2.0, 2.0, 3.0, 1.0])):
         exact = stats.permutation_test((high, low), total, alternative="greater", n_resamples=np.inf).pvalue
-        assert ours.rank_sum_p(high, low) == pytest.approx(exact)
+        assert ours.compute_rank_sum_p(high, low) == pytest.approx(exact)
     # A tie between the two is never counted for the one that should lie above.
     exact = stats.permutation_test(([2.0, 6.0], [2.0, 1.0]), total, alternative="greater", n_resamples=np.inf).pvalue
-    assert ours.rank_sum_p([2.0, 6.0], [2.0, 1.0]) >= exact
-    assert ours.rank_sum_p([math.inf, math.inf, 5.0], [1.0, 2.0, 3.0]) == pytest.approx(1 / math.comb(6, 3))
+    assert ours.compute_rank_sum_p([2.0, 6.0], [2.0, 1.0]) >= exact
+    assert ours.compute_rank_sum_p([math.inf, math.inf, 5.0], [1.0, 2.0, 3.0]) == pytest.approx(1 / math.comb(6, 3))
     # So many that nobody could look at every order.
     high = np.arange(50, 60.0)
-    assert ours.rank_sum_p(high, np.arange(50.0)) == pytest.approx(1 / math.comb(60, 10))
+    assert ours.compute_rank_sum_p(high, np.arange(50.0)) == pytest.approx(1 / math.comb(60, 10))
 
 
 def test_a_slope_is_that_of_least_squares():

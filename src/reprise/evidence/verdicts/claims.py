@@ -11,7 +11,7 @@ from reprise.config.schema import Paper
 from reprise.errors import UserError, suggest_name
 from reprise.evidence.contrasts import Contrast, list_terms
 from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Estimated, Printed, Verdict
-from reprise.evidence.measure import measure
+from reprise.evidence.estimation import estimate_contrast
 from reprise.evidence.numbers import LETTERS
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import mean
@@ -148,7 +148,7 @@ def _compare_with_paper(claim: Claim, table: Table) -> Iterator[Printed]:
         values = list(runs.combine([(1.0, term.quantity)], log=log).values())
         if paper is None or not values or (log and paper <= 0):
             continue
-        measured = measure(Contrast(((1.0, term),), log=log), table)
+        measured = estimate_contrast(Contrast(((1.0, term),), log=log), table)
         known = measured and measured.variances and len(values) > 1
         deviation = math.sqrt(measured.variances[0]) if known else None
         gap = mean(values) - (math.log(paper) if log else paper)

@@ -9,7 +9,7 @@ from reprise.config.claims import Claim, Comparison, UnitQuestion
 from reprise.evidence import verdicts
 from reprise.evidence.decisions import Beats, Error, Listed, Nothing, Ranks, Share, Unit, Units, Verdict
 from reprise.evidence.runs import Quantity, Runs, Table
-from reprise.evidence.statistics import binomial, clopper_pearson, mean, rank_sum_p
+from reprise.evidence.statistics import clopper_pearson, compute_binomial_p, compute_rank_sum_p, mean
 from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED, Part, means
 
 
@@ -57,9 +57,9 @@ def decide_shares(claim: Claim, table: Table) -> Verdict:
         tops = [max(r.metrics.get(quantity, -math.inf), r.best.get(quantity, -math.inf)) for r in runs.replicas]
         reached, n = sum(top >= share.reaches for top in tops), len(tops)
         if share.at_least is not None:
-            parts.append(Part(reached / n - share.at_least, *binomial(reached, n, share.at_least)))
+            parts.append(Part(reached / n - share.at_least, *compute_binomial_p(reached, n, share.at_least)))
         else:
-            parts.append(Part(share.at_most - reached / n, *reversed(binomial(reached, n, share.at_most))))
+            parts.append(Part(share.at_most - reached / n, *reversed(compute_binomial_p(reached, n, share.at_most))))
         rows.append(
             Share(
                 label=runs.title,
@@ -96,7 +96,11 @@ def decide_ranks(claim: Claim, table: Table) -> Verdict:
     for of, numbers in zip(others, below, strict=True):
         medians = median(above), median(numbers)
         gap = medians[0] - medians[1]
-        parts.append(Part(0.0 if math.isnan(gap) else gap, rank_sum_p(above, numbers), rank_sum_p(numbers, above)))
+        parts.append(
+            Part(
+                0.0 if math.isnan(gap) else gap, compute_rank_sum_p(above, numbers), compute_rank_sum_p(numbers, above)
+            )
+        )
         decidable = 1 / math.comb(len(above) + len(numbers), len(above)) <= verdicts.TAIL
         pairs.append(
             Ranks(

@@ -22,7 +22,7 @@ from reprise.evidence.decisions import (
     Verdict,
 )
 from reprise.evidence.decisions import Term as Mean
-from reprise.evidence.measure import HypothesisEstimate, estimate_hypothesis, measure
+from reprise.evidence.estimation import HypothesisEstimate, estimate_contrast, estimate_hypothesis
 from reprise.evidence.runs import Runs, Table
 from reprise.evidence.statistics import count_replicas_needed
 from reprise.evidence.verdicts import Part
@@ -173,7 +173,7 @@ def _note_rise(claim: Claim, table: Table) -> Rise | None:
     if lowest == len(means) - 1:
         return None
     contrast = Contrast(((1.0, terms[-1]), (-1.0, terms[lowest])), log=is_ratio_scale(claim.metric))
-    estimate = measure(contrast, table).estimate
+    estimate = estimate_contrast(contrast, table).estimate
     if (interval := estimate.interval(verdicts.LEVEL)) is None or interval[0] <= 0:
         return None
     return Rise(

@@ -80,7 +80,7 @@ def compute_sd(values: Sequence[float] | np.ndarray) -> float | None:
 
     Return None for fewer than two values, and if one is infinite.
     """
-    spread = statistics.spread(list(values)) if np.isfinite(values).all() else None
+    spread = statistics.estimate_variance(list(values)) if np.isfinite(values).all() else None
     return spread.deviation if spread else None
 
 

@@ -1,8 +1,8 @@
 """Estimate how certain a mean is, with one measure for all tables: the measure of verdicts.
 
-`reprise.evidence.measure` estimates how much one replica differs from the next. The variance of seeds is moderated by
-that of their family. For folds, the variance with more degrees of freedom counts. Intervals and gaps in SDs use it, so
-that no table contradicts the verdict beside it.
+`reprise.evidence.estimation` estimates how much one replica differs from the next. The variance of seeds is moderated
+by that of their family. For folds, the variance with more degrees of freedom counts. Intervals and gaps in SDs use it,
+so that no table contradicts the verdict beside it.
 """
 
 import math
@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import special
 
 from reprise.evidence.contrasts import Contrast, Term
-from reprise.evidence.measure import measure
+from reprise.evidence.estimation import estimate_contrast
 from reprise.evidence.runs import Quantity, Replica, Table
 from reprise.evidence.verdicts import LEVEL
 from reprise.report.parts.context import Context
@@ -103,7 +103,7 @@ def compute_difference_half_width(context: Context, name: str, other: str, metri
     if not {name, other} <= context.runs.keys():
         return None
     terms = (Term(run, (metric, split)) for run in (name, other))
-    difference = measure(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.measured_runs)
+    difference = estimate_contrast(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.measured_runs)
     interval = difference.estimate.interval(LEVEL) if difference else None
     return None if interval is None else _round_for_files(interval[1] - difference.estimate.value)
 
@@ -150,7 +150,7 @@ def _estimate_mean(name: str, quantity: Quantity, table: Table) -> MeanEstimate:
     )
     if without_interval.mean is None or without_interval.mean == math.inf:
         return without_interval
-    comparison = measure(Contrast(((1.0, Term(name, quantity)),), log=is_log), table)
+    comparison = estimate_contrast(Contrast(((1.0, Term(name, quantity)),), log=is_log), table)
     if without_interval.n == 1 and (comparison.borrowed or comparison.without_sd):
         return replace(without_interval, single_replica="one fold" if comparison.method == "folds" else "one seed")
     if comparison.estimate.error is None or not comparison.variances:

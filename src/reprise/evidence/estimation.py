@@ -28,12 +28,12 @@ from reprise.evidence.statistics import (
     Estimate,
     VarianceEstimate,
     bartlett_test,
-    combine,
+    combine_variances,
     estimate_over_folds,
     estimate_residual_variances,
+    estimate_variance,
     mean,
-    pool,
-    spread,
+    pool_variances,
 )
 
 
@@ -94,7 +94,10 @@ class HypothesisEstimate:
 
 def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstimate | None:
     """Estimate a comparison; None where an experiment has no number for it."""
-    effect, tests = measure(hypothesis.effect, table), tuple(measure(test, table) for test in hypothesis.tests)
+    effect, tests = (
+        estimate_contrast(hypothesis.effect, table),
+        tuple(estimate_contrast(test, table) for test in hypothesis.tests),
+    )
     if effect is None or None in tests:
         return None
     terms = [term for _, term in hypothesis.effect.weights]
@@ -139,7 +142,7 @@ def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) 
     return replace(contrast, log=contrast.log and not printed).of(reported)
 
 
-def measure(contrast: Contrast, table: Table) -> ContrastEstimate | None:
+def estimate_contrast(contrast: Contrast, table: Table) -> ContrastEstimate | None:
     """Estimate a contrast over the finished replicas; None where an experiment has no replica with all of its metrics.
 
     Exact numbers have no error. If all experiments have folds, these are paired. Of their own variance and the family's
@@ -171,7 +174,7 @@ def _estimate_over_folds(contrast: Contrast, table: Table, samples: dict[str, di
     counts, fold_ratio = dict.fromkeys(samples, len(common)), max(table.runs[name].fold_ratio for name in samples)
     given = ContrastEstimate(Estimate(mean(values)), counts, fold_ratio=fold_ratio, method="folds")
     family, bartlett_p = _pool_fold_variance(contrast, common, table) or (None, None)
-    own = spread(values)
+    own = estimate_variance(values)
     if own is None and family is None:
         return replace(given, without_sd=tuple(samples))
     # The family of one experiment has the degrees of freedom of a member, though it pools all folds: it wins a tie.
@@ -197,7 +200,7 @@ def _estimate_over_seeds(contrast: Contrast, table: Table, samples: dict[str, di
         if key not in priors:
             work_out = partial(_fit_family_prior, table, *key, contrast.log)
             priors[key] = table.remember((*key, contrast.log), work_out) if table.moderated else None
-        own = spread([x / scale for x in samples[name].values()])
+        own = estimate_variance([x / scale for x in samples[name].values()])
         known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
     if without_sd := tuple(name for name, (*_, variance) in known.items() if variance is None):
         return ContrastEstimate(Estimate(value), counts, without_sd=without_sd)
@@ -209,10 +212,10 @@ def _estimate_over_seeds(contrast: Contrast, table: Table, samples: dict[str, di
     sources = []
     for key, family in priors.items():
         members = [(square / counts[name], variance) for name, (of, square, variance) in known.items() if of == key]
-        together, most = combine(0.0, members), family.pooled_df if family else math.inf
+        together, most = combine_variances(0.0, members), family.pooled_df if family else math.inf
         sources.append((1.0, VarianceEstimate(together.error**2, min(together.df, max(most, members[0][1].df)))))
     return ContrastEstimate(
-        combine(value, sources) if sources else Estimate(value, 0.0, 1),
+        combine_variances(value, sources) if sources else Estimate(value, 0.0, 1),
         counts,
         borrowed=tuple(name for name in known if counts[name] == 1),
         variances=variances,
@@ -224,7 +227,7 @@ def _fit_family_prior(
 ) -> Prior | None:
     """Return the prior for the variance of a weighted sum of metrics, or of their logarithms, from a family."""
     samples = (runs.combine(terms, log) for runs in table.members({family} - {None}))
-    return fit_prior(tuple(one for sample in samples if (one := spread([*sample.values()]))))
+    return fit_prior(tuple(one for sample in samples if (one := estimate_variance([*sample.values()]))))
 
 
 def _pool_fold_variance(
@@ -260,8 +263,8 @@ def _pool_fold_variance(
         part = [(share, term.quantity) for term, share in shares.items()]
         series = [list(_collect_logs_by_fold(member, part).values()) for member in members]
         df = max(map(len, series)) - 1
-        own = [spread(values) for values in series]
-        return VarianceEstimate(pool(own).variance, df), bartlett_test(own)
+        own = [estimate_variance(values) for values in series]
+        return VarianceEstimate(pool_variances(own).variance, df), bartlett_test(own)
     spreads = table.remember(
         (*key, "residuals"), lambda: estimate_residual_variances([numbers for _, numbers in fold_logs])
     )
@@ -272,9 +275,9 @@ def _pool_fold_variance(
         if not own:
             return None
         square = sum(share**2 for term, share in shares.items() if _task(table.runs[term.experiment]) == task)
-        parts.append((square, pool(own)))
+        parts.append((square, pool_variances(own)))
         doubts.append(bartlett_test(own))
-    combined = combine(0.0, parts)
+    combined = combine_variances(0.0, parts)
     return VarianceEstimate(combined.error**2, combined.df), min((p for p in doubts if p is not None), default=None)
 
 
