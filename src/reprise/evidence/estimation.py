@@ -1,40 +1,17 @@
 """Estimate contrasts from run records: folds are paired, seeds are independent samples with moderated variances.
 
 A family is all experiments with one model, text and task under one choice of every assumption. Different choices never
-share a variance, since a choice may change it: under another schedule the m-RNN becomes unstable.
-
-Seeds: the variance of an experiment is moderated by that of its family (`moderated`). An experiment with one replica
-takes the family's variance. Two experiments with one replica each cannot be tested.
-
-Folds: a hard fold is hard for every model, so folds are paired. Least squares fit log L_ik = a_i + b_k + e_ik, the loss
-of model i on fold k, to all folds of a family. The variance of e is half the mean variance of the log differences of
-two members. The effect of a fold, b_k, cancels in a contrast sum w_i L_i at its null value 0, relative margins
-included. With an absolute margin m the term m b_k remains. It is neglected: b_k is some per cent, and m is small.
-
-Fold variances are not moderated: a prior needs independent variances, and models on the same folds have none. The
-pooled residual variance serves all members, and Bartlett's test says where they differ too much. Members of one task
-are pooled. A contrast of two tasks takes the variance of each, with common fold effects.
+share a variance, since a choice may change it: under another schedule the m-RNN becomes unstable. `seeds` and `folds`
+say how a family lends its variance.
 """
 
-import math
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from reprise.evidence.contrasts import Contrast, Hypothesis
-from reprise.evidence.moderated import Prior, fit_prior
-from reprise.evidence.runs import Quantity, Runs, Table
-from reprise.evidence.statistics import (
-    Estimate,
-    VarianceEstimate,
-    bartlett_test,
-    combine_variances,
-    estimate_over_folds,
-    estimate_residual_variances,
-    estimate_variance,
-    mean,
-    pool_variances,
-)
+from reprise.evidence.folds import FoldVariance, pool_fold_variance
+from reprise.evidence.runs import Table
+from reprise.evidence.seeds import combine_seed_variances, estimate_seed_variances
+from reprise.evidence.statistics import Estimate, VarianceEstimate, estimate_over_folds, estimate_variance, mean
 
 
 @dataclass(frozen=True)
@@ -94,10 +71,8 @@ class HypothesisEstimate:
 
 def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstimate | None:
     """Estimate a comparison; None where an experiment has no number for it."""
-    effect, tests = (
-        estimate_contrast(hypothesis.effect, table),
-        tuple(estimate_contrast(test, table) for test in hypothesis.tests),
-    )
+    effect = estimate_contrast(hypothesis.effect, table)
+    tests = tuple(estimate_contrast(test, table) for test in hypothesis.tests)
     if effect is None or None in tests:
         return None
     terms = [term for _, term in hypothesis.effect.weights]
@@ -120,14 +95,13 @@ def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstim
 
 def _bound_paper_effect(contrast: Contrast, table: Table) -> tuple[float, float] | None:
     """Return the range of the paper's contrast by the rounding of its numbers; None as of `_evaluate_at_paper`."""
-    bands = [(w, table.runs[term.experiment].reported_band(term.quantity)) for w, term in contrast.weights]
-    if None in (paper_band for _, paper_band in bands) or (
-        contrast.log and min(paper_band[0] for _, paper_band in bands) <= 0
-    ):
+    bands = [table.runs[term.experiment].reported_band(term.quantity) for _, term in contrast.weights]
+    if None in bands or (contrast.log and min(low for low, _ in bands) <= 0):
         return None
-    return contrast.of(paper_band[w < 0] for w, paper_band in bands), contrast.of(
-        paper_band[w > 0] for w, paper_band in bands
-    )
+    is_positive = [weight > 0 for weight, _ in contrast.weights]
+    least = contrast.of(low if positive else high for (low, high), positive in zip(bands, is_positive, strict=True))
+    most = contrast.of(high if positive else low for (low, high), positive in zip(bands, is_positive, strict=True))
+    return least, most
 
 
 def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) -> float | None:
@@ -167,129 +141,54 @@ def _intersect_folds(samples: list[dict]) -> list:
 
 
 def _estimate_over_folds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> ContrastEstimate | None:
+    """Estimate a contrast over the folds that all experiments share; None where they share none."""
     common = _intersect_folds(list(samples.values()))
     if not common:
         return None
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
-    counts, fold_ratio = dict.fromkeys(samples, len(common)), max(table.runs[name].fold_ratio for name in samples)
-    given = ContrastEstimate(Estimate(mean(values)), counts, fold_ratio=fold_ratio, method="folds")
-    family, bartlett_p = _pool_fold_variance(contrast, common, table) or (None, None)
-    own = estimate_variance(values)
-    if own is None and family is None:
-        return replace(given, without_sd=tuple(samples))
+    fold_ratio = max(table.runs[name].fold_ratio for name in samples)
+    counts = dict.fromkeys(samples, len(common))
+    unknown = ContrastEstimate(Estimate(mean(values)), counts, fold_ratio=fold_ratio, method="folds")
+    own, family = estimate_variance(values), pool_fold_variance(contrast, common, table)
+    if _is_family_better_known(family, own, has_one_experiment=len(samples) == 1):
+        variance, borrowed, bartlett_p = family.variance, tuple(samples), family.bartlett_p
+    elif own is not None:
+        variance, borrowed, bartlett_p = own, (), None
+    else:
+        return replace(unknown, without_sd=tuple(samples))
+    return replace(
+        unknown,
+        estimate=estimate_over_folds(mean(values), len(common), fold_ratio, variance),
+        borrowed=borrowed,
+        variances=(variance.variance,),
+        bartlett_p=bartlett_p,
+    )
+
+
+def _is_family_better_known(
+    family: FoldVariance | None, own: VarianceEstimate | None, has_one_experiment: bool
+) -> bool:
+    """Return whether the family's variance has more degrees of freedom than the contrast's own."""
+    if family is None or own is None:
+        return family is not None
     # The family of one experiment has the degrees of freedom of a member, though it pools all folds: it wins a tie.
-    lent = own is None or (family is not None and (family.df, len(samples) == 1) > (own.df, False))
-    variance = family if lent else own
-    estimate = estimate_over_folds(mean(values), len(common), fold_ratio, variance)
-    given = replace(given, estimate=estimate, variances=(variance.variance,))
-    return replace(given, borrowed=tuple(samples), bartlett_p=bartlett_p) if lent else given
+    return family.variance.df > own.df or (has_one_experiment and family.variance.df == own.df)
 
 
 def _estimate_over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> ContrastEstimate:
+    """Estimate a contrast over independent samples, without an error where a variance is unknown."""
     value = sum(mean(sample.values()) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
-    known, priors = {}, {}
-    for name, terms in contrast.group_by_experiment().items():
-        # A count has no replica that could differ.
-        of = table.runs[name]
-        if not terms or of.counted(quantity for _, quantity in terms):
-            continue
-        # Weights are divided by a common scale, so that one prior serves all members of a family.
-        scale = terms[0][0]
-        key = of.family, tuple((weight / scale, quantity) for weight, quantity in terms)
-        if key not in priors:
-            work_out = partial(_fit_family_prior, table, *key, contrast.log)
-            priors[key] = table.remember((*key, contrast.log), work_out) if table.moderated else None
-        own = estimate_variance([x / scale for x in samples[name].values()])
-        known[name] = key, scale**2, priors[key].moderate(own) if priors[key] else own
-    if without_sd := tuple(name for name, (*_, variance) in known.items() if variance is None):
+    known = estimate_seed_variances(contrast, table, samples)
+    if without_sd := tuple(name for name, one in known.items() if one.variance is None):
         return ContrastEstimate(Estimate(value), counts, without_sd=without_sd)
-    variances = tuple(square * variance.variance for _, square, variance in known.values())
+    variances = tuple(one.square * one.variance.variance for one in known.values())
     # Where no experiment has two replicas, the family's variance allows a forecast, but no test.
     if known and all(counts[name] == 1 for name in known):
         return ContrastEstimate(Estimate(value), counts, tuple(known), variances, without_sd=tuple(known))
-    # Members of a family share its prior, so their degrees of freedom add up to at most those of all its replicas.
-    sources = []
-    for key, family in priors.items():
-        members = [(square / counts[name], variance) for name, (of, square, variance) in known.items() if of == key]
-        together, most = combine_variances(0.0, members), family.pooled_df if family else math.inf
-        sources.append((1.0, VarianceEstimate(together.error**2, min(together.df, max(most, members[0][1].df)))))
     return ContrastEstimate(
-        combine_variances(value, sources) if sources else Estimate(value, 0.0, 1),
+        combine_seed_variances(value, known, counts),
         counts,
         borrowed=tuple(name for name in known if counts[name] == 1),
         variances=variances,
     )
-
-
-def _fit_family_prior(
-    table: Table, family: tuple[str, ...] | None, terms: Collection[tuple[float, Quantity]], log: bool
-) -> Prior | None:
-    """Return the prior for the variance of a weighted sum of metrics, or of their logarithms, from a family."""
-    samples = (runs.combine(terms, log) for runs in table.members({family} - {None}))
-    return fit_prior(tuple(one for sample in samples if (one := estimate_variance([*sample.values()]))))
-
-
-def _pool_fold_variance(
-    contrast: Contrast, folds: Collection[int | str], table: Table
-) -> tuple[VarianceEstimate, float | None] | None:
-    """Return the variance of a contrast from fold to fold, pooled over its families, and the p of Bartlett's test.
-
-    The experiments have `folds` in common, over which their means are taken. Members are all experiments of the
-    families with at least two folds. A contrast of several experiments and one metric takes the residual variance, each
-    task its own. In a contrast within one experiment fold effects do not cancel. It takes the variance around each
-    member's mean, with the degrees of freedom of one member, since all share their folds. Return None for other
-    contrasts, for a family without such members, and where a number is not positive.
-    """
-    weights = {term: weight for term, weight in contrast.merge_terms().items() if weight}
-    names = dict.fromkeys(term.experiment for term in weights)
-    quantities = list(dict.fromkeys(term.quantity for term in weights))
-    if not names or contrast.log or len(names) > 1 < len(quantities):
-        return None
-    families = {table.runs[name].family for name in names}
-    losses = [(1.0, quantity) for quantity in quantities]
-    key = frozenset(families), tuple(losses)
-    fold_logs = table.remember(
-        key, lambda: [(r, logs) for r in table.members(families) if len(logs := _collect_logs_by_fold(r, losses)) > 1]
-    )
-    members = [member for member, _ in fold_logs]
-    if None in families or {r.family for r in members} != families:
-        return None
-    shares = {}
-    for term, weight in weights.items():
-        numbers = table.runs[term.experiment].combine([(1.0, term.quantity)])
-        shares[term] = weight * mean(numbers[fold] for fold in folds)
-    if len(names) == 1:
-        part = [(share, term.quantity) for term, share in shares.items()]
-        series = [list(_collect_logs_by_fold(member, part).values()) for member in members]
-        df = max(map(len, series)) - 1
-        own = [estimate_variance(values) for values in series]
-        return VarianceEstimate(pool_variances(own).variance, df), bartlett_test(own)
-    spreads = table.remember(
-        (*key, "residuals"), lambda: estimate_residual_variances([numbers for _, numbers in fold_logs])
-    )
-    fitted = list(zip(members, spreads, strict=True))
-    parts, doubts = [], []
-    for task in dict.fromkeys(_task(table.runs[name]) for name in names):
-        own = [residual for member, residual in fitted if residual and _task(member) == task]
-        if not own:
-            return None
-        square = sum(share**2 for term, share in shares.items() if _task(table.runs[term.experiment]) == task)
-        parts.append((square, pool_variances(own)))
-        doubts.append(bartlett_test(own))
-    combined = combine_variances(0.0, parts)
-    return VarianceEstimate(combined.error**2, combined.df), min((p for p in doubts if p is not None), default=None)
-
-
-def _task(runs: Runs) -> tuple[str, ...]:
-    """Return text, task and reading of an experiment, without its model."""
-    return runs.family[1:]
-
-
-def _collect_logs_by_fold(runs: Runs, terms: Sequence[tuple[float, Quantity]]) -> dict[int | str, float]:
-    """Return the sum of weight * log metric of every fold with all of the metrics, each above zero."""
-    return {
-        r.fold: sum(weight * math.log(r.metrics[quantity]) for weight, quantity in terms)
-        for r in runs.finished
-        if r.fold is not None and all(r.metrics.get(quantity, 0.0) > 0 for _, quantity in terms)
-    }

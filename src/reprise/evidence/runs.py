@@ -249,7 +249,7 @@ class Table:
     covered: Callable[[set[str]], bool] = lambda names: True
     moderated: bool = True
     family_cache: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What was worked out of families, by what it is: one for all readings, since `all_runs` is the same for them."""
+    """What was computed of families, by what it is: one for all readings, since `all_runs` is the same for them."""
 
     def replace_by_variants(self, variants: Mapping[str, Runs]) -> Table:
         """Return the table with variants in the place of experiments."""
@@ -262,10 +262,10 @@ class Table:
     def members(self, families: Set[tuple[str, ...] | None]) -> list[Runs]:
         """List all experiments and variants of these families."""
         all_runs = self.all_runs or self.runs.values()
-        return self.remember(frozenset(families), lambda: [of for of in all_runs if of.family in families])
+        return self.compute_once(frozenset(families), lambda: [of for of in all_runs if of.family in families])
 
-    def remember(self, key: Hashable, work_out: Callable[[], T]) -> T:
-        """Return what is known of families by its key, worked out at the first call."""
+    def compute_once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return what is known of families by its key, computed at the first call."""
         if key not in self.family_cache:
-            self.family_cache[key] = work_out()
+            self.family_cache[key] = compute()
         return self.family_cache[key]
