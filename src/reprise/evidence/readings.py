@@ -6,6 +6,7 @@ rows. No verdict depends on it, and it changes no choice.
 """
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,8 +17,6 @@ from reprise.evidence.estimation import estimate_contrast
 from reprise.evidence.runs import Runs, Table
 
 CHOSEN = "as chosen"
-_OUTLIER = 4
-"""A row that is this many times as far from the paper as the next one is an outlier."""
 MIN_ROWS = 2
 """Rows that a rank needs: one row has no difference."""
 
@@ -36,6 +35,15 @@ class Row:
     sd: float | None
     df: float | None
 
+    @property
+    def prediction_sd(self) -> float:
+        """Return the SD of the difference between one more replica and the mean of ours; the SD must be known."""
+        return self.sd * math.sqrt(1 + 1 / self.n)
+
+    def standardise(self, shift: float) -> float:
+        """Divide our distance from the paper by the prediction SD, with a shift of ours."""
+        return (self.ours + shift - self.paper) / self.prediction_sd
+
 
 @dataclass(frozen=True)
 class Distance:
@@ -48,7 +56,10 @@ class Distance:
             an SD.
         chosen_likelihood: That of the chosen setting on the same rows.
         chosen: The level of the chosen setting on the same rows.
-        gaps: The distance from the paper's number in % of it, row by row, of this reading and of the chosen setting.
+        gaps: The distance from the paper's number in % of it, row by row.
+        covered: How many of the paper's numbers lie where one more replica of ours would, with a probability of 95 %
+            (Patil, Peng and Leek, "What should researchers expect when they replicate studies?", 2016).
+        predicted: How many have such an interval: an SD is known.
         factor: What all our numbers are multiplied by where the unit is in doubt; 1 elsewhere.
     """
 
@@ -60,8 +71,20 @@ class Distance:
     likelihood: float | None
     chosen_likelihood: float | None
     chosen: float
-    gaps: tuple[Mapping[Term, float], Mapping[Term, float]]
+    gaps: Mapping[Term, float]
+    covered: int
+    predicted: int
     factor: float = 1.0
+
+    @property
+    def median(self) -> float:
+        """Return the median of the gaps, in %."""
+        return statistics.median(self.gaps.values())
+
+    @property
+    def farthest(self) -> Term:
+        """Return the row with the largest gap."""
+        return max(self.gaps, key=self.gaps.__getitem__)
 
 
 def rank_readings(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
@@ -79,18 +102,6 @@ def rank_readings(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
         if rows := [row for row in rows if row.term in chosen and row.term.experiment in variants]:
             ranked.append(_measure_distance(suffix, rows, chosen, unit_in_doubt))
     return sorted(ranked, key=lambda one: (one.rows < MIN_ROWS, one.level))
-
-
-def summarise_gaps(gaps: Mapping[Term, float]) -> tuple[int, float, float | None]:
-    """Summarise the distances of the rows from the paper's numbers, in %.
-
-    Returns:
-        The number of rows without an outlier, their largest distance, and the distance of the outlier, if any.
-    """
-    *most, far = sorted(gaps.values())
-    if most and far >= _OUTLIER * most[-1]:
-        return len(most), most[-1], far
-    return len(gaps), far, None
 
 
 HEAD = (
@@ -155,7 +166,9 @@ def _measure_distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row]
         _compute_log_likelihood([row for row, _ in known], shift),
         _compute_log_likelihood([row for _, row in known], base),
         _compute_level(same, base),
-        (_compute_gaps(rows, shift), _compute_gaps(same, base)),
+        _compute_gaps(rows, shift),
+        _count_covered(rows, shift),
+        sum(bool(row.sd) for row in rows),
         math.exp(shift),
     )
 
@@ -164,12 +177,15 @@ def _compute_log_likelihood(rows: Sequence[Row], shift: float) -> float | None:
     """Return the mean log likelihood of the paper's numbers if they vary as ours do; None without rows."""
     from scipy import stats  # takes longer than most commands, so not above
 
-    scales = [row.sd * math.sqrt(1 + 1 / row.n) for row in rows]
-    logs = [
-        float(stats.t.logpdf((row.ours + shift - row.paper) / scale, row.df)) - math.log(scale)
-        for row, scale in zip(rows, scales, strict=True)
-    ]
+    logs = [float(stats.t.logpdf(row.standardise(shift), row.df)) - math.log(row.prediction_sd) for row in rows]
     return sum(logs) / len(logs) if logs else None
+
+
+def _count_covered(rows: Sequence[Row], shift: float) -> int:
+    """Count the paper's numbers in the 95 % prediction interval of one more replica of ours."""
+    from scipy import stats
+
+    return sum(abs(row.standardise(shift)) <= stats.t.ppf(0.975, row.df) for row in rows if row.sd)
 
 
 def _fit_shift(rows: Sequence[Row]) -> float:

@@ -22,6 +22,15 @@ def likelihood(paper, families):
     return sum(stats.t.logpdf(math.log(p), freedom, sum(v) / len(v), s) for p, v, s in terms) / len(paper)
 
 
+def count_covered(paper, families):
+    """How many of the paper's numbers are in the 95 % interval of one more replica, with an SD that families share."""
+    logs = [[math.log(x) for x in values] for values in families]
+    freedom = sum(len(values) - 1 for values in logs)
+    sd = math.sqrt(sum((len(v) - 1) * stats.tvar(v) for v in logs) / freedom)
+    intervals = [stats.t.interval(0.95, freedom, sum(v) / len(v), sd * math.sqrt(1 + 1 / len(v))) for v in logs]
+    return sum(low <= math.log(number) <= high for number, (low, high) in zip(paper, intervals, strict=True))
+
+
 def test_both_likelihoods_rest_on_the_rows_that_the_alternative_has():
     paper = project().papers["rrntn"]
     real = load_runs(project(), experiments("paper"))["rrntn"]
@@ -38,7 +47,8 @@ def test_both_likelihoods_rest_on_the_rows_that_the_alternative_has():
     found = {one.reading: one for one in rank_readings(paper, there)}
     other = found["schedule=rnnlm"]
     assert (found[CHOSEN].rows, other.rows) == (3, 2)
-    assert QUANTITY in {term.quantity for term in other.gaps[0]}
+    assert (found[CHOSEN].covered, found[CHOSEN].predicted) == (count_covered(printed.values(), chosen), 3)
+    assert QUANTITY in {term.quantity for term in other.gaps}
     assert other.likelihood == pytest.approx(likelihood([printed[n] for n in names[:2]], under))
     shared = likelihood([printed[n] for n in names], chosen)
     assert found[CHOSEN].likelihood == pytest.approx(shared)

@@ -35,12 +35,22 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
 
 
 def test_the_results_are_short():
-    """At most 30 lines, six notes, and 25 words in a sentence; a reader has half a minute."""
+    """At most 40 lines, six notes, and 25 words in a sentence; a reader has half a minute."""
     text = render_results(summarise(contexts()))
-    assert len(text.splitlines()) <= 30
+    assert len(text.splitlines()) <= 40
     assert len([line for line in text.splitlines() if line.startswith("- ")]) <= 6
     prose = " ".join(line for line in text.splitlines() if not line.startswith("|"))
     assert [s for s in re.split(r"(?<=[.:;]) |- ", prose) if len(s.split()) > 25] == []
+
+
+def test_distances_from_printed_numbers_are_those_of_the_full_protocol():
+    summary = summarise(contexts())
+    assert {row.document.number for row in summary.number_distances} >= {"000", "001", "002"}
+    for row in summary.number_distances:
+        assert row.document.context.tier == "paper"
+        assert 0 <= row.distance.covered <= row.distance.predicted <= row.distance.rows == len(row.distance.gaps)
+        assert all(gap <= row.distance.gaps[row.distance.farthest] for gap in row.distance.gaps.values())
+    assert summarise({"reduced": contexts()["reduced"]}).number_distances == []
 
 
 def test_every_claim_on_trained_models_is_counted_once():

@@ -35,11 +35,11 @@ from reprise.processes import read_output
 from reprise.records.resolved import FULL
 from reprise.report.page import cards
 from reprise.report.page.forest import plot_summary
-from reprise.report.page.readme import REPLICATION_WORDS, render_summary_notes, select_main_marks
+from reprise.report.page.readme import REPLICATION_WORDS, render_summary_notes, select_distance_marks, select_main_marks
 from reprise.report.parts.answers import Answer, Tiers, select_judging_tiers
 from reprise.report.parts.context import ABSENCES, Context
 from reprise.report.parts.rows import HEADERS, MARKS, make_claim_cells, make_comparison_rows, make_setting_cells
-from reprise.report.parts.summary import Document, summarise
+from reprise.report.parts.summary import DISTANCE_HEADERS, Document, summarise
 from reprise.report.parts.templates import load_environment, render_claim_notes
 from reprise.report.parts.verdicts import list_alternative_results, list_decision_rules, name_alternative
 from reprise.report.parts.wording import PROTOCOLS
@@ -115,6 +115,8 @@ def make_page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> str:
         "page",
         summary=summary,
         main_marks=select_main_marks(summary),
+        distance_headers=DISTANCE_HEADERS,
+        distance_marks=select_distance_marks(summary),
         notes=render_summary_notes(summary),
         plots=[Markup(plot_summary(summary, is_narrow=narrow)) for narrow in (False, True)],
         blocks={name: Markup(compress_text(text)) for name, text in blocks.items()},

@@ -9,7 +9,7 @@ from reprise.files import write_atomically
 from reprise.report.page.forest import plot_summary
 from reprise.report.parts.answers import Tiers
 from reprise.report.parts.rows import select_marks
-from reprise.report.parts.summary import Summary, summarise
+from reprise.report.parts.summary import DISTANCE_HEADERS, DISTANCE_MARKS, Summary, summarise
 from reprise.report.parts.templates import render_text
 
 BEGIN, END = "<!-- results: begin (reprise render --readme) -->", "<!-- results: end -->"
@@ -46,7 +46,8 @@ def render_results(summary: Summary) -> str:
     values = {
         "notes": render_summary_notes(summary),
         "replication_words": REPLICATION_WORDS,
-        "marks": select_main_marks(summary),
+        "marks": select_main_marks(summary) | select_distance_marks(summary),
+        "distance_headers": DISTANCE_HEADERS,
     }
     return render_text("readme.md.j2", summary=summary, **values).strip()
 
@@ -55,6 +56,13 @@ def select_main_marks(summary: Summary) -> dict[str, str]:
     """Select the marks in the rows of the main claims, with their meanings."""
     marks = select_marks(text for document in summary.documents for text in document.row_texts)
     return {mark: meaning for mark, meaning in marks.items() if mark not in _OTHER_MARKS}
+
+
+def select_distance_marks(summary: Summary) -> dict[str, str]:
+    """Select the marks of the table of distances; none if it has no row."""
+    labels = [row.label for row in summary.number_distances]
+    has_factor = any("×" in label for label in labels)
+    return {mark: meaning for mark, meaning in DISTANCE_MARKS.items() if labels and (mark != "×" or has_factor)}
 
 
 def render_summary_notes(summary: Summary) -> list[str]:

@@ -8,6 +8,7 @@ from reprise.evidence import readings
 from reprise.evidence.sensitivity import Sensitivity, examine_sensitivity
 from reprise.evidence.stability import Stability, count_unstable
 from reprise.evidence.verdicts import AGREES, JUDGED
+from reprise.records.resolved import FULL
 from reprise.report.parts.answers import (
     DECIDED_ANSWERS,
     Answer,
@@ -18,8 +19,25 @@ from reprise.report.parts.answers import (
     select_judging_tiers,
 )
 from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import format_significant
 from reprise.report.parts.verdicts import name_alternative
 from reprise.report.parts.wording import explain_symbols
+
+DISTANCE_HEADERS = (
+    "Document",
+    "Printed numbers",
+    "Median distance",
+    "Largest distance",
+    "In our 95 % prediction interval",
+)
+"""The column headers of the table of distances from the printed numbers."""
+DISTANCE_MARKS = {
+    "Printed numbers": "those of trained models that we measured too, on a text that may be compared.",
+    "Distance": "how far our mean is from the printed number, in % of it.",
+    "Prediction interval": "where one more run of ours lies with a probability of 95 %.",
+    "×": "the unit of the printed numbers is in doubt. The factor brings ours nearest to them.",
+}
+"""The meaning of its headers and marks."""
 
 
 @dataclass(frozen=True)
@@ -93,27 +111,35 @@ class Document:
 
 
 @dataclass(frozen=True)
-class NearestSetting:
-    """Compare an alternative setting with our own choice, by their distance from the paper's numbers.
+class NumberDistance:
+    """Compare the numbers that a document prints with ours.
 
     Attributes:
-        document: The number of the document.
-        setting: The name of the setting.
+        document: The document.
+        distance: The distances of our numbers, as chosen or under a setting of equal rank.
+        setting: The name of that setting; "" as chosen.
         is_declared_afterwards: Whether results of our choice were known when the setting was declared.
-        titles: The models that are near the paper's numbers.
-        distance: Their largest distance under the setting, in %.
-        chosen_distance: Their largest distance as chosen, in %.
-        outlier: One more model that is much farther off: its title, and its distances as chosen and under the setting,
-            in %.
     """
 
-    document: str
-    setting: str
-    is_declared_afterwards: bool
-    titles: list[str]
-    distance: float
-    chosen_distance: float
-    outlier: tuple[str, float, float] | None
+    document: Document
+    distance: readings.Distance
+    setting: str = ""
+    is_declared_afterwards: bool = False
+
+    @property
+    def label(self) -> str:
+        """Name the row: its setting, or its document, with the factor of a unit that is in doubt."""
+        if self.setting:
+            return f"· {self.setting}{', tried later' if self.is_declared_afterwards else ''}"
+        factor = "" if self.distance.factor == 1 else f", ours × {format_significant(self.distance.factor)}"
+        return f"{self.document.number} {self.document.name}{factor}"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Return the texts below `DISTANCE_HEADERS`."""
+        one = self.distance
+        farthest = f"{one.gaps[one.farthest]:.1f} % ({self.document.context.get_title(one.farthest.experiment)})"
+        return self.label, str(one.rows), f"{one.median:.1f} %", farthest, f"{one.covered} of {one.predicted}"
 
 
 @dataclass(frozen=True)
@@ -125,14 +151,15 @@ class Summary:
         record_count: The number of run records.
         failed_runs: The experiments with training runs that diverged or became unstable, by document.
         sensitivity: How the answers depend on the statistical test; claims as "001 R1".
-        nearest_settings: The settings nearest to the paper's numbers.
+        number_distances: How far our numbers are from the printed ones, a row a document, and one under its nearest
+            setting of equal rank.
     """
 
     documents: list[Document]
     record_count: int
     failed_runs: list[tuple[str, Stability]]
     sensitivity: Sensitivity
-    nearest_settings: list[NearestSetting]
+    number_distances: list[NumberDistance]
 
     @property
     def document_numbers(self) -> list[str]:
@@ -250,13 +277,12 @@ def summarise(tiers: Tiers) -> Summary:
         (context.paper.document, counts) for context in all_contexts for counts in count_unstable(context.runs.values())
     ]
     numbers = {document.id: document.number for document in documents}
-    nearest_settings = (_find_nearest_setting(document.context, document.answers) for document in documents)
     return Summary(
         documents=documents,
         record_count=sum(len(runs.replicas) for context in all_contexts for runs in context.runs.values()),
         failed_runs=[(document, counts) for document, counts in stability if counts.diverged or counts.unstable],
         sensitivity=examine_sensitivity({f"{numbers[a.paper]} {a.claim}": a.decision for a in answers if a.decision}),
-        nearest_settings=[setting for setting in nearest_settings if setting],
+        number_distances=[row for document in documents for row in _list_number_distances(document)],
     )
 
 
@@ -267,38 +293,22 @@ def _make_document(context: Context, answers: Sequence[Answer]) -> Document:
     return Document(context, main, own_answers)
 
 
-def _find_nearest_setting(context: Context, answers: Sequence[Answer]) -> NearestSetting | None:
-    """Find the setting of equal rank that is nearest to the paper's numbers at the full protocol.
+def _list_number_distances(document: Document) -> list[NumberDistance]:
+    """List the distances from a document's numbers as chosen, and under the nearest setting of equal rank.
 
-    Return None without such a setting, and if too few numbers can be compared.
+    Return nothing where the paper's own protocol was not run, or has too few numbers to compare.
     """
-    if not any(answer.is_full_protocol and answer.is_trained and answer.plotted_comparison for answer in answers):
-        return None
+    paper = document.context.paper
+    if document.context.tier != FULL:
+        return []
+    ranked = [one for one in readings.rank_readings(paper, document.context.runs) if one.rows >= readings.MIN_ROWS]
     equal_rank = {
-        f"{assumption}={name}": choice for assumption, name, choice in context.paper.list_choices() if choice.co_primary
+        f"{assumption}={name}": choice for assumption, name, choice in paper.list_choices() if choice.co_primary
     }
-    nearest = next(
-        (
-            distance
-            for distance in readings.rank_readings(context.paper, context.runs)
-            if distance.reading in equal_rank
-        ),
-        None,
-    )
-    if nearest is None or nearest.rows < readings.MIN_ROWS:
-        return None
-    distances, chosen_distances = nearest.gaps
-    rows, distance, _ = readings.summarise_gaps(distances)
-    terms = sorted(distances, key=distances.__getitem__)
-    near_terms, farthest = terms[:rows], terms[-1]
-    return NearestSetting(
-        context.paper.document,
-        name_alternative(context.paper, nearest.reading),
-        equal_rank[nearest.reading].declared_afterwards,
-        [context.get_title(term.experiment) for term in distances if term in near_terms],
-        distance,
-        max(chosen_distances[term] for term in near_terms),
-        None
-        if farthest in near_terms
-        else (context.get_title(farthest.experiment), chosen_distances[farthest], distances[farthest]),
-    )
+    chosen = [NumberDistance(document, one) for one in ranked if one.reading == readings.CHOSEN]
+    nearest = [
+        NumberDistance(document, one, name_alternative(paper, one.reading), equal_rank[one.reading].declared_afterwards)
+        for one in ranked
+        if one.reading in equal_rank
+    ]
+    return chosen + nearest[:1]
