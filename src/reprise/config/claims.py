@@ -165,16 +165,13 @@ class Published(Strict):
 
 
 class UnitQuestion(Strict):
-    """Whether the reported numbers are in the unit that the paper states, or in another.
-
-    `reference` is a simple model of ours on the same text, `published` the best that was known, in the stated unit.
-    """
+    """Whether the reported numbers are in the unit that the paper states, or in another."""
 
     stated: Unit
     other: Unit
     experiments: list[Name] = Field(min_length=1)
-    reference: Name | None = None
-    published: Published | None = None
+    reference: Name | None = Field(None, description="a simple model of ours on the same text")
+    published: Published | None = Field(None, description="the best number that was known, in the stated unit")
 
 
 class Former(Strict):
@@ -188,21 +185,7 @@ class Former(Strict):
 
 
 class Claim(Strict):
-    """Hold a proposition of a paper. One of these keys says what is tested.
-
-    compare   each `lower` is below its `higher`
-    order     ascending; the members of a list in it are not compared with each other
-    gaps      each gain, higher - lower, is larger than the next
-    equal     the two of each pair differ by less than the margin
-    trend     the metric falls along a sweep and does not rise at its end
-    curve     the metric bends upward over log x along each sweep
-    ranks     the replicas of one lie above those of others
-    optimum   sweeps of as many places each: at one place the metric is lowest in all of them, to within the margin
-    share     how many replicas get somewhere
-    level     each mean metric against a bound
-    checks    every computed error is within its tolerance; `corrections` are the checks of the corrected formula
-    unit      which unit fits the reported numbers
-    """
+    """A proposition of a paper. One of the keys from `compare` to `checks` says what is tested."""
 
     quote: str | None = Field(
         None, description="the paper's words, verbatim; [brackets] hold ours; null where no sentence states the claim"
@@ -219,19 +202,31 @@ class Claim(Strict):
     )
     metric: str | None = None
     split: str | None = None
-    compare: Comparison | list[Comparison] | None = None
-    order: Annotated[list[Side | Group], Field(min_length=2)] | None = None
-    gaps: Annotated[list[Gain], Field(min_length=2)] | None = None
-    equal: list[Annotated[list[Side], Field(min_length=2, max_length=2)]] | None = None
-    optimum: list[Annotated[list[Name], Field(min_length=2)]] | None = Field(None, min_length=2)
-    trend: Trend | None = None
-    curve: Annotated[list[Curve], Field(min_length=1)] | None = None
-    ranks: Ranks | None = None
-    share: Share | None = None
-    level: Level | None = None
-    unit: UnitQuestion | None = None
-    checks: list[Id] = []
-    corrections: list[Id] = []
+    compare: Comparison | list[Comparison] | None = Field(None, description="each `lower` is below its `higher`")
+    order: Annotated[list[Side | Group], Field(min_length=2)] | None = Field(
+        None, description="ascending; the members of a list in it are not compared with each other"
+    )
+    gaps: Annotated[list[Gain], Field(min_length=2)] | None = Field(
+        None, description="each gain, higher - lower, is larger than the next"
+    )
+    equal: list[Annotated[list[Side], Field(min_length=2, max_length=2)]] | None = Field(
+        None, description="the two of each pair differ by less than the margin"
+    )
+    optimum: list[Annotated[list[Name], Field(min_length=2)]] | None = Field(
+        None,
+        min_length=2,
+        description="sweeps of equal length: at one place the metric is lowest in all of them, to within the margin",
+    )
+    trend: Trend | None = Field(None, description="the metric falls along a sweep and does not rise at its end")
+    curve: Annotated[list[Curve], Field(min_length=1)] | None = Field(
+        None, description="the metric bends upward over log x along each sweep"
+    )
+    ranks: Ranks | None = Field(None, description="the replicas of one lie above those of others")
+    share: Share | None = Field(None, description="how many replicas get somewhere")
+    level: Level | None = Field(None, description="each mean metric against a bound")
+    unit: UnitQuestion | None = Field(None, description="which unit fits the reported numbers")
+    checks: list[Id] = Field([], description="every computed error is within its tolerance")
+    corrections: list[Id] = Field([], description="the checks of the corrected formula, which decide nothing")
     margin: Margin | None = None
     learned: Learned | None = None
     afterwards: str | None = Field(None, description="what of the rule was set after its numbers were known")

@@ -16,21 +16,23 @@ _DIGITS = {"sha256": 64, "sha1": 40, "git-blob": 40}
 
 
 class RawFile(Strict):
-    """One raw file of a dataset.
-
-    `url`, `algorithm`, `digest` and `size` (bytes) belong to what is downloaded. With `member` that is a zip archive,
-    and the raw file is this member, or its first `prefix` bytes. Its own checksum is `member_digest` = (algorithm,
-    digest). A file without `url` can only come from a mirror.
-    """
+    """One raw file of a dataset; one without `url` can only come from a mirror."""
 
     name: Plain
     url: Url | None = None
     algorithm: Literal["sha256", "sha1", "git-blob"]
-    digest: Hex
-    size: int | None = Field(None, ge=1)
-    member: str | None = None
-    member_digest: Annotated[tuple[str, str], Field(strict=False)] | None = None
-    prefix: int | None = Field(None, ge=1)
+    digest: Hex = Field(description="checksum of what is downloaded")
+    size: int | None = Field(None, ge=1, description="bytes of what is downloaded")
+    member: str | None = Field(
+        None,
+        description="the member of a zip archive, which is what `url`, `algorithm`, `digest` and `size` then belong to",
+    )
+    member_digest: Annotated[tuple[str, str], Field(strict=False)] | None = Field(
+        None, description="algorithm and digest of the member itself"
+    )
+    prefix: int | None = Field(
+        None, ge=1, description="how many bytes of the member are taken, from its beginning; by default all"
+    )
 
     @model_validator(mode="after")
     def _check_digests(self) -> RawFile:
@@ -66,21 +68,21 @@ class RawFile(Strict):
 
 
 class Dataset(Strict):
-    """A dataset as config/config.yaml has it.
-
-    `prepare` names the preparation (`reprise.catalogue.datasets`) that turns its files into a corpus, `mirror` its
-    folder in a mirror. `expected` holds facts that the corpus must show, as in `Corpus.facts`, for example
-    {"tokens": {"train": 929589}}. A corpus with other facts is refused.
-    """
+    """A dataset as config/config.yaml has it."""
 
     title: str
     licence: str
     homepage: str
-    prepare: str
-    mirror: Plain | None = None
+    prepare: str = Field(
+        description="the preparation that turns its files into a corpus, see `reprise.catalogue.datasets`"
+    )
+    mirror: Plain | None = Field(None, description="its folder in a mirror; by default its name")
     unavailable: str | None = Field(None, description="why its raw files could not be had where results were made")
     files: list[RawFile] = []
-    expected: dict[str, Any] = {}
+    expected: dict[str, Any] = Field(
+        {},
+        description="facts that the corpus must show or is refused, {'tokens': {'train': 929589}}",
+    )
 
     @model_validator(mode="after")
     def _check_unique_names(self) -> Dataset:

@@ -76,27 +76,27 @@ class Display(Strict):
 
 
 class Alternative(Strict):
-    """Another choice of an assumption: the settings it changes, on which experiments, in which tiers.
+    """Another choice of an assumption: the settings it changes, on which experiments, in which tiers."""
 
-    `settings` are common to all, `settings_of` are those of one experiment. `replicas_of` is how many it has in place
-    of the tier's. A choice of what is measured needs no training: `metrics` names, in place of all these, the metric of
-    the same records for each of the claims'.
-
-    A `co_primary` alternative has the rank of the setting as chosen: claims are judged in full under it too.
-    `declared_afterwards`: results of the setting as chosen were known then. Where its model did not learn what
-    `learned` asks, no claim is judged under it.
-    """
-
-    settings: dict[str, Scalar] = {}
-    settings_of: dict[Id, dict[str, Scalar]] = {}
+    settings: dict[str, Scalar] = Field({}, description="settings that all its experiments share")
+    settings_of: dict[Id, dict[str, Scalar]] = Field({}, description="settings of single experiments")
     experiments: list[Id] = []
     tiers: dict[Tier, TierEntry] = {}
-    replicas_of: dict[Id, Replicas] = {}
-    metrics: dict[str, str] = {}
+    replicas_of: dict[Id, Replicas] = Field(
+        {}, description="how many replicas single experiments have in place of the tier's"
+    )
+    metrics: dict[str, str] = Field(
+        {},
+        description="by a claim's metric another one of the same records; in place of all keys above, without training",
+    )
     words: str | None = Field(None, description="how prose names it: with Mikolov's schedule")
-    co_primary: bool = False
-    declared_afterwards: bool = False
-    learned: Learned | None = None
+    co_primary: bool = Field(
+        False, description="whether it has the rank of the setting as chosen: claims are judged in full under it too"
+    )
+    declared_afterwards: bool = Field(
+        False, description="whether results of the setting as chosen were known when it was declared"
+    )
+    learned: Learned | None = Field(None, description="what its models have to reach; else no claim is judged under it")
 
     def get_changes(self, experiment: str) -> dict[str, Scalar]:
         """Return the settings that are other ones in the variant of an experiment."""

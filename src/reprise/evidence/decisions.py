@@ -45,55 +45,50 @@ class Term(Typed):
 
 
 class Ratio(Typed):
-    """Our effect divided by the paper's, with the 95 % interval of ours.
-
-    `rounding`: what `value` may be by the rounding of the paper's numbers; None where they may be equal.
-    """
+    """Our effect divided by the paper's, with the 95 % interval of ours."""
 
     value: float
     low: float | None
     high: float | None
-    rounding: tuple[float, float] | None
+    rounding: tuple[float, float] | None = Field(
+        description="what `value` may be by the rounding of the paper's numbers; None where that allows an effect of 0"
+    )
 
 
 class Comparison(Typed):
-    """One thing that a claim rests on. `n`: replicas of each experiment; `counts`: whether these are seeds or folds.
-
-    `p`: one-sided, that the comparison does not hold; None where no test decides it. `tail`: the level it is held to.
-    """
+    """One thing that a claim rests on."""
 
     label: str
-    n: dict[str, int]
-    counts: Counted
+    n: dict[str, int] = Field(description="replicas of each experiment")
+    counts: Counted = Field(description="what `n` counts: seeds, folds, or numbers without chance")
     answer: AnswerName
-    p: float | None = None
-    tail: float | None = None
+    p: float | None = Field(
+        None, description="the one-sided p that the comparison does not hold; None where no test decides it"
+    )
+    tail: float | None = Field(None, description="the level that `p` is held to")
 
 
 class Estimated(Comparison):
-    """A combination of means, above 0 on the claim's side, in `unit`; with `scale` "log", of logarithms.
-
-    `interval`: at `level`; None where one replica shows no SD. `signed_estimate`: the estimate, margin included.
-    `borrowed`: experiments of one replica, whose SD is that of their family. `bartlett_p`: Bartlett's p that all folds
-    vary alike.
-    `paper`: the paper's combination as printed, in `paper_unit`; `paper_converted`: in our unit and on our scale, and
-    `paper_band` what it may be by the rounding of the paper's numbers.
-    """
+    """A combination of means, above 0 on the claim's side."""
 
     terms: tuple[Term, ...]
-    scale: Literal["difference", "log"]
+    scale: Literal["difference", "log"] = Field(
+        description="whether the means are combined themselves or their logarithms"
+    )
     unit: str | None
-    estimate: float
+    estimate: float = Field(description="the combination of our means, in `unit` and on `scale`")
     error: float | None
-    interval: tuple[float, float] | None
+    interval: tuple[float, float] | None = Field(description="at `level`; None where one replica shows no SD")
     level: float
-    signed_estimate: float
-    borrowed: tuple[str, ...]
-    bartlett_p: float | None
-    paper: float | None
+    signed_estimate: float = Field(description="the estimate, margin included")
+    borrowed: tuple[str, ...] = Field(description="experiments of one replica, whose SD is that of their family")
+    bartlett_p: float | None = Field(description="the p value of Bartlett's test that all folds vary alike")
+    paper: float | None = Field(description="the paper's combination as printed, in `paper_unit`")
     paper_unit: str | None
-    paper_converted: float | None
-    paper_band: tuple[float, float] | None
+    paper_converted: float | None = Field(description="the paper's combination in our unit and on our scale")
+    paper_band: tuple[float, float] | None = Field(
+        description="what `paper_converted` may be by the rounding of the paper's numbers"
+    )
     size: SizeName | None
     ratio: Ratio | None
 
@@ -145,15 +140,16 @@ class Share(Comparison):
 class Ranks(Comparison):
     """The replicas of one experiment, `label`, above those of `other`; one that diverged ranks last.
 
-    `above`: how many of the first lie above all of the second. `medians`: of each; None where that replica diverged.
-    `p`: None where replicas are so few that no order of them could decide.
+    `p` is None where replicas are so few that no order of them could decide.
     """
 
     kind: Literal["ranks"] = "ranks"
     other: str
     replicas: tuple[int, int]
-    above: int
-    medians: tuple[float | None, float | None]
+    above: int = Field(description="how many of the first lie above all of the second")
+    medians: tuple[float | None, float | None] = Field(
+        description="the median of each; None where that replica diverged"
+    )
     signed_estimate: float
 
 
@@ -267,17 +263,17 @@ Note = Annotated[
 
 
 class Verdict(Typed):
-    """What the run records say of a claim under one choice of every assumption.
-
-    `holds`: whether every comparison lies on the claim's side, whatever its error. `replicas`: how many of each
-    experiment would show the paper's own effect.
-    """
+    """What the run records say of a claim under one choice of every assumption."""
 
     answer: AnswerName
     comparisons: tuple[AnyComparison, ...] = ()
     method: str | None = None
-    holds: bool | None = None
-    replicas: int | None = None
+    holds: bool | None = Field(
+        None, description="whether every comparison lies on the claim's side, whatever its error"
+    )
+    replicas: int | None = Field(
+        None, description="how many replicas of each experiment would show the paper's own effect"
+    )
     notes: tuple[Note, ...] = ()
 
     @property
@@ -318,10 +314,7 @@ def find_weakest(comparisons: list[Any]) -> Any:
 
 
 class Printed(Typed):
-    """A number that the paper prints, in our unit, beside our mean, of perplexities the geometric one.
-
-    `deviations`: the gap in SDs of one replica; None where one replica shows none.
-    """
+    """A number that the paper prints, in our unit, beside our mean, of perplexities the geometric one."""
 
     experiment: str
     title: str
@@ -331,82 +324,66 @@ class Printed(Typed):
     ours: float
     paper: float
     percent: float | None
-    deviations: float | None
+    deviations: float | None = Field(description="the gap in SDs of one replica; None where one replica shows none")
     n: int
 
 
 class Judged(Verdict):
-    """A verdict with what stands beside it: experiments, replicas of each, the paper's numbers beside ours.
-
-    `counts`: what `n` counts, seeds or folds, or "exact" where no chance is in it.
-    """
+    """A verdict with what stands beside it: experiments, replicas of each, the paper's numbers beside ours."""
 
     experiments: tuple[str, ...]
     n: dict[str, int]
-    counts: Counted
+    counts: Counted = Field(description="what `n` counts: seeds or folds, or 'exact' where no chance is in it")
     levels: tuple[Printed, ...]
 
 
 class CoPrimary(Judged):
-    """The claim under an alternative setting of equal rank.
+    """The claim under an alternative setting of equal rank."""
 
-    `declared_afterwards`: results of the setting as chosen were known then.
-    """
-
-    declared_afterwards: bool
+    declared_afterwards: bool = Field(
+        description="whether results of the setting as chosen were known when it was declared"
+    )
 
 
 class Alternative(Typed):
-    """The claim under an alternative setting, by its weakest comparison.
-
-    `before`: the answer as chosen on the same comparisons. `flips`: whether the answer changes. `comparisons_judged`:
-    how many of all `of` comparisons are judged. `experiments`: those run under it. `same`: whether both compare the
-    same numbers.
-    """
+    """The claim under an alternative setting, by its weakest comparison."""
 
     answer: AnswerName
     holds: bool | None
     weakest: AnyComparison | None
     notes: tuple[Note, ...]
-    before: AnswerName
-    flips: bool
-    comparisons_judged: int
+    before: AnswerName = Field(description="the answer as chosen on the same comparisons")
+    flips: bool = Field(description="whether the answer changes")
+    comparisons_judged: int = Field(description="how many of all `of` comparisons are judged")
     of: int
-    experiments: tuple[str, ...]
-    same: bool
+    experiments: tuple[str, ...] = Field(description="the experiments that were run under it")
+    same: bool = Field(description="whether both answers compare the same numbers")
 
 
 class Settings(Typed):
-    """Under how many settings a claim holds, `of` all that judge it, and under which it does not.
-
-    `decided`: it agrees under each of those under which it holds. `chosen`: it holds as chosen.
-    """
+    """Under how many settings a claim holds, `of` all that judge it, and under which it does not."""
 
     holds: int
     of: int
-    decided: bool
-    chosen: bool
+    decided: bool = Field(description="whether it agrees under each of those under which it holds")
+    chosen: bool = Field(description="whether it holds as chosen")
     against: tuple[str, ...]
 
 
 class Decision(Judged):
-    """What was found of one claim at one tier.
-
-    `text`: what we compare, in at most 60 characters. `welch`: the answer by Welch's test, where families lend no
-    deviation; None of claims that do not compare means of seeds. `budget`: "reduced" of models that a tier below
-    `paper` trained. `afterwards`: what of the criterion was set when its numbers were known; `was`: the criteria that
-    it replaced. `contradicted_by`: what the paper itself says against the claim.
-    """
+    """What was found of one claim at one tier."""
 
     claim: str
-    text: str
+    text: str = Field(description="what we compare, in at most 60 characters")
     evidence: Evidence
     kind: Kind | None
-    budget: Literal["full", "reduced"]
-    afterwards: str | None
-    was: tuple[Former, ...] = ()
-    contradicted_by: str | None
-    welch: AnswerName | None
+    budget: Literal["full", "reduced"] = Field(description="reduced where a tier below `paper` trained the models")
+    afterwards: str | None = Field(description="what of the criterion was set when its numbers were known")
+    was: tuple[Former, ...] = Field((), description="the criteria that it replaced")
+    contradicted_by: str | None = Field(description="what the paper itself says against the claim")
+    welch: AnswerName | None = Field(
+        description="the answer by Welch's test, where families lend no SD; None unless it compares means of seeds"
+    )
     settings: Settings | None
     co_primary: dict[str, CoPrimary]
     alternatives: dict[str, Alternative]
