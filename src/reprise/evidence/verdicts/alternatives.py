@@ -68,32 +68,51 @@ def list_readings(claim: Claim, paper: Paper, table: Table, chosen: Verdict) -> 
     An alternative metric uses the same records and all comparisons. An alternative that was planned for no experiment
     of the claim is left out.
     """
-    names, parts = list_experiments(claim), list_parts(claim)
     for assumption, alternative, choice in paper.list_choices():
-        suffix = f"{assumption}={alternative}"
+        name = f"{assumption}={alternative}"
         if choice.metrics:
-            if choice.metrics.keys() & {term.quantity[0] for term in list_terms(claim)}:
-                under, read = _decide_with_metrics(claim, choice.metrics, table)
-                yield Reading(suffix, choice, under, chosen, read, names, len(parts), len(parts))
-            continue
-        variants = {e: of for e in names if (of := table.runs.get(f"{e}@{suffix}")) and of.resolved}
-        resting = {e for e in names if _depends_on(table.runs[e], assumption, choice.get_changes(e))}
-        same = replace(table, covered=partial(_is_covered, variants.keys(), resting))
-        read = same.replace_by_variants(variants)
-        if seen := list(filter(same.covered, parts)):
-            before = chosen if len(seen) == len(parts) else decide(claim, same)
-            run = [e for e in variants if any(e in of for of in seen)]
-            lost = find_unlearned(choice.learned, read.runs, run)
-            notes = (note_unlearned(choice.learned, read.runs, lost),) if lost else ()
-            under = Verdict(answer=NOT_JUDGED, notes=notes) if lost else decide(claim, read)
-            yield Reading(suffix, choice, under, before, read, run, len(seen), len(parts))
-        elif resting - variants.keys():
-            yield Reading(suffix, choice, Verdict(answer=NOT_RUN), chosen, read, [], 0, len(parts))
+            reading = _judge_with_metrics(name, choice, claim, table, chosen)
+        else:
+            reading = _judge_with_variants(name, choice, claim, table, chosen)
+        if reading:
+            yield reading
 
 
-def _is_covered(run: Set[str], resting: Set[str], names: set[str]) -> bool:
+def _judge_with_metrics(name: str, choice: Alternative, claim: Claim, table: Table, chosen: Verdict) -> Reading | None:
+    """Judge the claim on other metrics of the same records; None where it is about none that they stand for."""
+    if not choice.metrics.keys() & {term.quantity[0] for term in list_terms(claim)}:
+        return None
+    under, read = _decide_with_metrics(claim, choice.metrics, table)
+    parts = len(list_parts(claim))
+    return Reading(name, choice, under, chosen, read, list_experiments(claim), parts, parts)
+
+
+def _judge_with_variants(name: str, choice: Alternative, claim: Claim, table: Table, chosen: Verdict) -> Reading | None:
+    """Judge the comparisons whose experiments were run under the alternative; None where none was planned under it."""
+    experiments, parts = list_experiments(claim), list_parts(claim)
+    variants = {e: runs for e in experiments if (runs := table.runs.get(f"{e}@{name}")) and runs.resolved}
+    assumption = name.partition("=")[0]
+    dependent = {e for e in experiments if _depends_on(table.runs[e], assumption, choice.get_changes(e))}
+    covered_table = replace(table, covered=partial(_is_covered, variants.keys(), dependent))
+    variant_table = covered_table.replace_by_variants(variants)
+    covered_parts = list(filter(covered_table.covered, parts))
+    if not covered_parts:
+        is_planned = not dependent <= variants.keys()
+        under = Verdict(answer=NOT_RUN)
+        return Reading(name, choice, under, chosen, variant_table, [], 0, len(parts)) if is_planned else None
+    before = chosen if len(covered_parts) == len(parts) else decide(claim, covered_table)
+    run = [e for e in variants if any(e in part for part in covered_parts)]
+    if unlearned := find_unlearned(choice.learned, variant_table.runs, run):
+        note = note_unlearned(choice.learned, variant_table.runs, unlearned)
+        under = Verdict(answer=NOT_JUDGED, notes=(note,))
+    else:
+        under = decide(claim, variant_table)
+    return Reading(name, choice, under, before, variant_table, run, len(covered_parts), len(parts))
+
+
+def _is_covered(run: Set[str], dependent: Set[str], names: set[str]) -> bool:
     """Return whether a comparison can be judged under an alternative: all its dependent experiments were run."""
-    return bool(names & run) and names & resting <= run
+    return bool(names & run) and names & dependent <= run
 
 
 def compares_same_numbers(reading: Reading) -> bool:

@@ -52,7 +52,7 @@ def decide(claim: Claim, table: Table) -> Verdict:
     if claim.unit:
         verdict = kinds.decide_unit(claim, table)
         return verdict.model_copy(update={"notes": (*verdict.notes, *missing)})
-    return kinds.decide_optimum(claim, table) if claim.optimum else means.decide(claim, table)
+    return kinds.decide_optimum(claim, table) if claim.optimum else means.decide_means(claim, table)
 
 
 def classify_evidence(claim: Claim, table: Table) -> str:

@@ -10,7 +10,8 @@ from reprise.evidence import verdicts
 from reprise.evidence.decisions import Beats, Error, Listed, Nothing, Ranks, Share, Unit, Units, Verdict
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import clopper_pearson, compute_binomial_p, compute_rank_sum_p, mean
-from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED, Part, means
+from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED, Part
+from reprise.evidence.verdicts.means import decide_means
 
 
 def decide_checks(claim: Claim, table: Table) -> Verdict:
@@ -141,11 +142,11 @@ def decide_optimum(claim: Claim, table: Table) -> Verdict:
     because the best is chosen after its numbers are known. It disagrees if every value is refuted.
     """
     places, table = range(len(claim.optimum[0])), replace(table, covered=lambda names: True)
-    serving = [
-        means.decide(_claim_optimum_at(claim, place), table, tail=verdicts.TAIL / len(places)) for place in places
-    ]
-    refuted = [means.decide(_claim_optimum_at(claim, place), table).answer == DISAGREES for place in places]
-    best = serving[(chosen := min(places, key=lambda place: _rank_uncertainty(serving[place])))]
+    claims = [_claim_optimum_at(claim, place) for place in places]
+    verdicts_at = [decide_means(one, table, tail=verdicts.TAIL / len(places)) for one in claims]
+    refuted = [decide_means(one, table).answer == DISAGREES for one in claims]
+    chosen = min(places, key=lambda place: _rank_uncertainty(verdicts_at[place]))
+    best = verdicts_at[chosen]
     if not best.comparisons:
         return best
     answer = DISAGREES if all(refuted) else UNDECIDED
@@ -184,45 +185,57 @@ def list_unit_experiments(question: UnitQuestion, name: str) -> set[str]:
 
 def decide_unit(claim: Claim, table: Table) -> Verdict:
     """Decide whether the paper's entropies are in the unit that it states, by ours of the same models in both units."""
-    question, quantity, runs = claim.unit, (claim.metric, claim.split), table.runs
-    printed, ours, otherwise = {}, {}, {}
+    question, quantity = claim.unit, (claim.metric, claim.split)
+    printed, in_stated, in_other = {}, {}, {}
     for name in (name for name in question.experiments if table.covered(list_unit_experiments(question, name))):
-        value, own = runs[name].reported(quantity), runs[name].mean(quantity, question.stated)
-        if value is not None and own is not None:
-            printed[name], ours[name] = value, own
-            otherwise[name] = runs[name].mean(quantity, question.other)
+        value, ours = table.runs[name].reported(quantity), table.runs[name].mean(quantity, question.stated)
+        if value is not None and ours is not None:
+            printed[name], in_stated[name] = value, ours
+            in_other[name] = table.runs[name].mean(quantity, question.other)
     if not printed:
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
-    stated, other = mean_log_ratio(printed, ours), mean_log_ratio(printed, otherwise)
-    answer = UNDECIDED
-    if abs(stated) * CLEAR < abs(other):
-        answer = AGREES
-    elif abs(other) * CLEAR < abs(stated):
-        answer = DISAGREES
-    lowest, beaten = min(printed.values()), {}
-    if question.published and lowest < question.published.value:
-        beaten[question.published.what] = question.published.value
-    if question.reference and (reference := runs[question.reference].mean(quantity, question.stated) or 0.0) > lowest:
-        beaten[f"our {runs[question.reference].title}"] = reference
+    stated, other = mean_log_ratio(printed, in_stated), mean_log_ratio(printed, in_other)
+    answer = _choose_unit_answer(abs(stated), abs(other))
     notes = [Units(models=len(printed), stated=question.stated, other=question.other, off=(stated, other))]
-    if beaten:
+    lowest = min(printed.values())
+    if beaten := _find_beaten_models(question, quantity, table, lowest):
         notes.append(Beats(lowest=lowest, unit=question.stated, beaten=beaten))
-    rows = [
-        Unit(
-            label=of.title,
-            n={of.name: len(of.finished)},
-            counts="folds" if of.by_fold else "seeds",
-            answer=answer,
-            experiment=of.name,
-            estimate=ours[name],
-            paper=value,
-        )
-        for of, (name, value) in zip(map(runs.get, printed), printed.items(), strict=True)
-    ]
     return Verdict(
         answer=answer,
-        comparisons=tuple(rows),
+        comparisons=tuple(
+            _compare_in_unit(table.runs[name], answer, in_stated[name], value) for name, value in printed.items()
+        ),
         method=f"means in {question.stated}",
         holds=abs(stated) < abs(other),
         notes=tuple(notes),
+    )
+
+
+def _choose_unit_answer(stated: float, other: float) -> str:
+    """Return the answer by the absolute mean log ratios under the stated unit and under the other one."""
+    if stated * CLEAR < other:
+        return AGREES
+    return DISAGREES if other * CLEAR < stated else UNDECIDED
+
+
+def _find_beaten_models(question: UnitQuestion, quantity: Quantity, table: Table, lowest: float) -> dict[str, float]:
+    """Return the published model and our reference where the lowest printed number, in the stated unit, beats them."""
+    models = {}
+    if question.published:
+        models[question.published.what] = question.published.value
+    if question.reference:
+        reference = table.runs[question.reference]
+        models[f"our {reference.title}"] = reference.mean(quantity, question.stated)
+    return {name: value for name, value in models.items() if value is not None and value > lowest}
+
+
+def _compare_in_unit(runs: Runs, answer: str, ours: float, paper: float) -> Unit:
+    return Unit(
+        label=runs.title,
+        n={runs.name: len(runs.finished)},
+        counts="folds" if runs.by_fold else "seeds",
+        answer=answer,
+        experiment=runs.name,
+        estimate=ours,
+        paper=paper,
     )

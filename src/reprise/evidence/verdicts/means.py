@@ -41,7 +41,7 @@ _UNEQUAL = 0.05
 """Below this p of Bartlett's test a note says that the variances of a family differ."""
 
 
-def decide(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
+def decide_means(claim: Claim, table: Table, tail: float | None = None) -> Verdict:
     """Decide a claim about means, at the level `tail`; by default that of the claim's kind."""
     runs = table.runs
     stated = [s for s in list_hypotheses(claim) if table.covered({term.experiment for _, term in s.effect.weights})]
