@@ -10,10 +10,9 @@ from config_helpers import ROOT, experiments, project
 
 from reprise.catalogue.options.texts import Text8
 from reprise.config.schema import Paper
-from reprise.evidence.contrasts import Term, list_terms
+from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import read_claims
 from reprise.evidence.load import load_runs
-from reprise.evidence.readings import summarise_gaps
 from reprise.evidence.runs import Runs, Table
 from reprise.evidence.verdicts.alternatives import list_readings
 from reprise.evidence.verdicts.decide import decide
@@ -58,15 +57,6 @@ def test_the_vocabulary_of_text8_is_asked_under_every_rule():
     there_ = [r.resolved.config["data"]["options"] for name, r in runs.items() if name.startswith("text8-corpus")]
     assert sorted(options["vocabulary_rule"] for options in there_) == sorted(rules)
     assert given.claims["R24"].level.equals == runs["text8-corpus"].reported(("vocabulary", "all")) == 37751
-
-
-@pytest.mark.parametrize(
-    ("distances", "expected"),
-    [((2.0, 5.0, 7.0), (3, 7.0, None)), ((2.0, 5.0, 82.0), (2, 5.0, 82.0)), ((3.0,), (1, 3.0, None))],
-)
-def test_a_row_that_is_much_further_off_than_all_others_is_told_apart(distances, expected):
-    terms = (Term(f"e{i}", ("perplexity", "test")) for i in range(len(distances)))
-    assert summarise_gaps(dict(zip(terms, distances, strict=True))) == expected
 
 
 def test_every_claim_has_a_label_and_a_set_afterwards_mark_where_its_criterion_says_so():
