@@ -230,7 +230,8 @@ def readings_command(options: argparse.Namespace) -> None:
     project, experiments = load_tier(options.tier)
     require_paper(project, options.paper)
     from reprise.evidence.load import load_runs
-    from reprise.evidence.readings import HEAD, make_rows, rank_readings
+    from reprise.evidence.readings import rank_readings
+    from reprise.report.parts.readings import READING_HEADERS, make_reading_rows
 
     paper = project.papers[options.paper]
     runs = load_runs(project, experiments)[options.paper]
@@ -238,4 +239,4 @@ def readings_command(options: argparse.Namespace) -> None:
     if not ranked:
         print(f"{options.paper}: no printed number has one of ours at the tier {project.config.tier}")
         return
-    make_console().print(make_table(HEAD, make_rows(ranked)))
+    make_console().print(make_table(READING_HEADERS, make_reading_rows(ranked)))

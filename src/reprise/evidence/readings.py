@@ -104,28 +104,6 @@ def rank_readings(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
     return sorted(ranked, key=lambda one: (one.rows < MIN_ROWS, one.level))
 
 
-HEAD = (
-    *("setting", "rows", "seeds", "level %", "level % as chosen", "effect %"),
-    *("log likelihood", "log likelihood as chosen", "factor"),
-)
-
-
-def make_rows(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
-    """Return a row of cells for each reading, in the columns of `HEAD`."""
-    list_numbers = [
-        [_format(x) for x in (one.level, one.chosen, one.effect, one.likelihood, one.chosen_likelihood)]
-        for one in ranked
-    ]
-    return [
-        (one.reading, str(one.rows), str(one.seeds), *numbers, f"{one.factor:.3f}")
-        for one, numbers in zip(ranked, list_numbers, strict=True)
-    ]
-
-
-def _format(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}".replace("-", "−") if value < 1000 else "> 1000"
-
-
 def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) -> Iterable[Row]:
     """Yield every positive number that the paper prints for a trained experiment with a number of ours."""
     table = Table(runs)

@@ -26,7 +26,7 @@ from reprise.config.displays import Entry, list_entries
 from reprise.config.project import Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError
-from reprise.evidence.readings import HEAD, make_rows, rank_readings
+from reprise.evidence.readings import rank_readings
 from reprise.evidence.stability import RISE
 from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
 from reprise.evidence.verdicts.kinds import CLEAR
@@ -38,6 +38,7 @@ from reprise.report.page.forest import plot_summary
 from reprise.report.page.readme import REPLICATION_WORDS, render_summary_notes, select_distance_marks, select_main_marks
 from reprise.report.parts.answers import Answer, Tiers, select_judging_tiers
 from reprise.report.parts.context import ABSENCES, Context
+from reprise.report.parts.readings import READING_HEADERS, make_reading_rows
 from reprise.report.parts.rows import HEADERS, MARKS, make_claim_cells, make_comparison_rows, make_setting_cells
 from reprise.report.parts.summary import DISTANCE_HEADERS, Document, summarise
 from reprise.report.parts.templates import load_environment, render_claim_notes
@@ -135,7 +136,7 @@ def _render_template(name: str, **values: Any) -> str:
         "protocols": PROTOCOLS,
         "tier_descriptions": TIERS,
         "replication_words": REPLICATION_WORDS,
-        "distance_headers": HEAD,
+        "distance_headers": READING_HEADERS,
         "marks": MARKS,
     }
     shared_values |= {"tail": TAIL, "equivalence_tail": EQUIVALENCE_TAIL, "clear": CLEAR, "rise": RISE}
@@ -279,7 +280,7 @@ def _describe_decision(tier: str, context: Context, answer: Answer) -> dict[str,
 def _list_setting_distances(context: Context) -> list[tuple[str, ...]]:
     """List the distance of each setting from the paper's numbers; none without alternatives."""
     settings = rank_readings(context.paper, context.runs)
-    return make_rows(settings) if len(settings) > 1 else []
+    return make_reading_rows(settings) if len(settings) > 1 else []
 
 
 def describe_alternatives(tiers: Mapping[str, Context]) -> dict[str, str]:

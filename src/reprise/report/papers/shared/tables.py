@@ -9,11 +9,11 @@ import pandas as pd
 
 from reprise.config.claims import Claim
 from reprise.errors import UserError, suggest_name
-from reprise.evidence import readings
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, compute_number
 from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision, Estimated
 from reprise.evidence.losses import list_losses_by_count
+from reprise.evidence.readings import rank_readings
 from reprise.evidence.runs import Runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.resolved import FULL
@@ -22,6 +22,7 @@ from reprise.report.papers.shared.cells import Row, make_mean_values, make_text_
 from reprise.report.parts import rounding, verdicts, wording
 from reprise.report.parts.context import Context
 from reprise.report.parts.names import describe_count_band, humanize_metric, name_metric
+from reprise.report.parts.readings import READING_HEADERS, make_reading_rows
 from reprise.report.parts.rounding import (
     DASH,
     compute_mean,
@@ -85,8 +86,8 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     if origins := _list_unprinted_origins(context):
         notes.append(f"Paper: numbers that the document does not print have another origin: {'; '.join(origins)}.")
     notes += _list_deviations(context)
-    if distances := readings.rank_readings(context.paper, context.runs)[1:]:
-        distance_rows = [readings.HEAD, ["--"] * len(readings.HEAD), *readings.make_rows(distances)]
+    if distances := rank_readings(context.paper, context.runs)[1:]:
+        distance_rows = [READING_HEADERS, ["--"] * len(READING_HEADERS), *make_reading_rows(distances)]
         distance_text = "\n".join(f"| {' | '.join(line)} |" for line in distance_rows)
         details.append(("Settings by their distance from the paper's numbers", [distance_text]))
     columns = [Column(HEADERS[0], lambda row: row["claim"], is_text=True)]

@@ -1,0 +1,27 @@
+"""The distances of readings from the paper's numbers as the cells of a table."""
+
+from collections.abc import Sequence
+
+from reprise.evidence.readings import Distance
+
+READING_HEADERS = (
+    *("setting", "rows", "seeds", "level %", "level % as chosen", "effect %"),
+    *("log likelihood", "log likelihood as chosen", "factor"),
+)
+
+
+def make_reading_rows(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
+    """Return a row of cells for each reading, in the columns of `READING_HEADERS`."""
+    return [_make_row(distance) for distance in ranked]
+
+
+def _make_row(distance: Distance) -> tuple[str, ...]:
+    numbers = distance.level, distance.chosen, distance.effect, distance.likelihood, distance.chosen_likelihood
+    counts = str(distance.rows), str(distance.seeds)
+    return distance.reading, *counts, *map(_format_number, numbers), f"{distance.factor:.3f}"
+
+
+def _format_number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.2f}".replace("-", "−") if value < 1000 else "> 1000"
