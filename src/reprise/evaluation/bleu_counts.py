@@ -3,7 +3,7 @@
 Source: Papineni et al., "BLEU: a method for automatic evaluation of machine translation" (ACL 2002).
 
 Records hold these counts and no references, so that no corpus is copied into them. When records are collected sacrebleu
-computes the score from the counts (`reprise.evidence.numbers`). A test holds the counts to sacrebleu's own.
+computes the score from the counts (`reprise.evidence.bleu`). A test holds the counts to sacrebleu's own.
 """
 
 from collections import Counter

@@ -9,7 +9,8 @@ from typing import Any
 
 from reprise.config.project import Project
 from reprise.config.schema import Experiment, Paper
-from reprise.evidence.numbers import list_different_translations, list_loss_rows, list_numbers
+from reprise.evidence.bleu import list_different_translations
+from reprise.evidence.numbers import list_loss_rows, list_numbers
 from reprise.evidence.runs import Curve, Provenance, Quantity, Replica, Runs
 from reprise.records.evaluation import BANDS, read_evaluations
 from reprise.records.record import read_records

@@ -1,23 +1,20 @@
-"""Every number of a run record: those that training left and those that follow from them.
+"""Every number of a run record: those that training left and those that follow from them."""
 
-BLEU is sacrebleu's, of the translations that a record holds. Training needs no sacrebleu for it: it leaves the counts
-(`reprise.evaluation.bleu_counts`). The metric's unit is sacrebleu's signature, which says how it was counted and by
-which version.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from reprise.evaluation.bleu_counts import ORDER
 from reprise.evaluation.text_measures import list_whole_words
+from reprise.evidence.bleu import list_bleu_rows
 from reprise.records.evaluation import BAND_STARTS, BANDS, SIDES, name_loss_metric
 from reprise.units import derive_metrics
 
-TRANSLATIONS = "translations"
-"""The kind of sample that a score is made of."""
+TESTS = "tests"
+"""The split of several test texts together, every word counting the same."""
+FIFTHS = ("first-fifth", "last-fifth")
+"""The splits of texts that a training wrote early and late."""
 AXIS = "position_in_word"
+"""The axis of the curve that losses of letters are taken from."""
 FIRST_LETTERS = "share_of_loss_of_first_letters"
 LETTERS = {
     "cross_entropy_of_first_letters": (1, 1),
@@ -39,10 +36,6 @@ def list_numbers(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield from list_word_length_rows(record)
 
 
-TESTS = "tests"
-"""The split of several test texts together, every word counting the same."""
-
-
 def list_loss_rows(evaluation: Mapping[str, Any], bands: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Yield the mean losses of an evaluation record by counts of words, of bands named as in `BANDS`; n counts words.
 
@@ -57,9 +50,6 @@ def list_loss_rows(evaluation: Mapping[str, Any], bands: Iterable[str]) -> Itera
         if n := sum(entry["n"] for entry in chosen):
             value = sum(entry["value"] * entry["n"] for entry in chosen) / n
             yield {"split": split, "metric": name_loss_metric(side, band), "value": value, "unit": "nats/token", "n": n}
-
-
-FIFTHS = ("first-fifth", "last-fifth")
 
 
 def list_word_length_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -106,61 +96,3 @@ def list_letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             if (whole["metric"], whole["split"]) == ("cross_entropy", split):
                 share = sum(loss * n for at, loss, n in letters if at == 1) / (whole["value"] * whole["n"])
                 yield {**whole, "metric": FIRST_LETTERS, "value": share, "unit": "share"}
-
-
-def _list_translations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [s for s in record["samples"] if s.get("kind") == TRANSLATIONS] if record["status"] == "finished" else []
-
-
-def list_bleu_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a metric `bleu` for each text of translations in a run record; n counts its sentences."""
-    for sample in _list_translations(record):
-        row = {"split": sample["split"], "metric": "bleu", "value": bleu(sample), "n": len(sample["texts"])}
-        yield row | {"unit": f"BLEU|{signature(sample)}"}
-
-
-def list_different_translations(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield how many different translations are written, as a share of the sentences.
-
-    A model that reads the source writes many; one that does not writes the same few, whatever it is to translate.
-    """
-    for sample in _list_translations(record):
-        n, different = len(sample["texts"]), len(set(sample["texts"]))
-        row = {"split": sample["split"], "metric": "different_translations", "value": different / n}
-        yield row | {"unit": "share", "n": n}
-
-
-def bleu(sample: Mapping[str, Any], sentences: Sequence[int] | None = None) -> float:
-    """Return the score, 0 to 100, of all sentences or of those with these numbers, smoothed by sacrebleu's default."""
-    chosen = range(len(sample["texts"])) if sentences is None else sentences
-    words = [sample["hypothesis_words"][i] for i in chosen]
-    orders = range(1, ORDER + 1)
-    return (
-        _sacrebleu()
-        .compute_bleu(
-            correct=[sum(sample[f"matches_{n}"][i] for i in chosen) for n in orders],
-            total=[sum(max(0, count - n + 1) for count in words) for n in orders],
-            sys_len=sum(words),
-            ref_len=sum(sample["reference_words"][i] for i in chosen),
-            smooth_method="exp",
-        )
-        .score
-    )
-
-
-def signature(sample: Mapping[str, Any]) -> str:
-    """Return sacrebleu's signature, such as nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:2.4.3."""
-    return _signature(sample["lowercase"], sample["tokenisation"])
-
-
-@cache
-def _signature(lowercase: bool, tokenisation: str) -> str:
-    # A signature has the number of references, which sacrebleu learns from a text.
-    metric = _sacrebleu()(lowercase=lowercase, tokenize=tokenisation, smooth_method="exp", references=[["one"]])
-    return str(metric.get_signature())
-
-
-def _sacrebleu() -> type[Any]:
-    from sacrebleu.metrics import BLEU
-
-    return BLEU

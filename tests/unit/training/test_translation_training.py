@@ -9,7 +9,7 @@ import torch
 from protocol_helpers import finish, values
 
 from reprise.data.pairs.pairs import get_source, get_test_lines
-from reprise.evidence.numbers import bleu
+from reprise.evidence.bleu import compute_bleu
 from reprise.training.protocols.translation import Pairs
 
 OPTIONS = {"hidden_size": 24, "embedding_size": 16, "layers": 1, "batch_size": 10, "learning_rate": 0.01, "patience": 3}
@@ -93,7 +93,7 @@ def test_it_learns_the_cipher(made, loaded):
     assert values(outcome)["test", "cross_entropy"] < 0.5 * unigram
     found = outcome.samples[0]
     always = found | {f"matches_{n}": [0] * len(found["texts"]) for n in (2, 3, 4)}
-    assert bleu(found) > 25 > bleu(always)
+    assert compute_bleu(found) > 25 > compute_bleu(always)
     assert found["source_words"] == np.diff(get_source(loaded).splits["test"].offsets).tolist()
     shown = [sample for sample in outcome.samples if sample["kind"] == "example"]
     assert len(shown) == 5

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from reprise.data.synthetic.phrases import FIXED, SENTENCE_2
 from reprise.errors import UserError, require_known
 from reprise.evaluation.bleu_counts import ORDER
-from reprise.evidence.numbers import bleu
+from reprise.evidence.bleu import compute_bleu
 from reprise.report.papers.lecture.tables import list_translations
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
@@ -386,5 +386,5 @@ def _plot_bleu_by_length(axes: Axes, context: Context, name: str, line_style: Ma
         if has_four_words[group_index == number].any()
     ]
     x = [lengths[indices].mean() for indices in groups]
-    y = [np.mean([bleu(sample, indices.tolist()) for sample in samples]) for indices in groups]
+    y = [np.mean([compute_bleu(sample, indices.tolist()) for sample in samples]) for indices in groups]
     axes.plot(x, y, **line_style, markersize=4, linewidth=1.2, label=label)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from reprise.data.synthetic.phrases import CHANGES, FIXED, PHRASES, SENTENCE_2, name_metric
 from reprise.errors import require_known
-from reprise.evidence.numbers import TRANSLATIONS
+from reprise.evidence.bleu import TRANSLATIONS
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, collect_mean_values, iterate_with_variants, make_text_column
 from reprise.report.parts import verdicts, wording
