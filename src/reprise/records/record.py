@@ -124,15 +124,6 @@ def read_record(path: Path, expected: Resolved | None = None, replica: int | Non
     return check_record(load_record(path, expected, replica), path)
 
 
-def parse_record(
-    content: bytes, name: Path | str, expected: Resolved | None = None, replica: int | None = None
-) -> dict[str, Any]:
-    """Read a record from the content of a file called `name`. See `read_record`."""
-    from reprise.records.model import check_record
-
-    return check_record(decode_record(content, name, expected, replica), name)
-
-
 def read_records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
     """Read the records of all replicas that have one, finished or diverged. Raises as `read_record` does."""
     paths = [root / path for path in experiment.list_record_paths()]

@@ -7,14 +7,15 @@ import pytest
 from project import ROOT, flipped
 
 from reprise.errors import UserError
+from reprise.records.model import check_record
 from reprise.records.record import (
     RESULT_KEYS,
     Outcome,
     compute_result_digest,
+    decode_record,
     make_curve,
     make_metric,
     make_record,
-    parse_record,
     read_record,
 )
 from reprise.records.resolved import Resolved
@@ -29,6 +30,11 @@ def translations(**changes):
     }
     how = {"kind": "translations", "split": "test", "lowercase": False, "tokenisation": "13a", "decoder": "greedy"}
     return {**how, "texts": ["a"], **counts, **changes}
+
+
+def parse_record(content, name, expected=None, replica=None):
+    """As a record is read from a file."""
+    return check_record(decode_record(content, name, expected, replica), name)
 
 
 def altered(change):
