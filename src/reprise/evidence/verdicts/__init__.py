@@ -29,8 +29,11 @@ CONSISTENT, SMALLER, LARGER, OPPOSITE = get_args(SizeName)
 TRAINED, COUNTED, EQUATION, ARITHMETIC = get_args(Evidence)
 
 TAIL = 0.025
+"""The level of a one-sided test."""
 EQUIVALENCE_TAIL = 0.05
+"""The level of each of the two one-sided tests of an equivalence."""
 LEVEL = 0.95
+"""The level of two-sided intervals."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,9 @@ def choose_size(interval: Range | None, paper: float | None, band: Range | None 
 def compute_ratio(
     estimate: float, interval: Range | None, paper: float | None, band: Range | None = None
 ) -> Ratio | None:
-    """Return our effect divided by the paper's, with the interval of ours; None where the paper gives none.
+    """Return our effect divided by the paper's, with the interval of ours; None where the paper gives none, or 0.
 
-    `band` as of `size`; where it includes 0, the ratio has no bounds.
+    `band` as of `choose_size`; where it includes 0, the rounding sets the ratio no bounds.
     """
     if not paper:
         return None

@@ -53,11 +53,7 @@ def decide_means(claim: Claim, table: Table, tail: float | None = None) -> Verdi
     not_learned = find_unlearned(claim.learned, runs, names)
     judged = [_judge_comparison(part, claim, table, set(not_learned)) for part in parts]
     counted = [part for part in judged if part]
-    tail, method = tail or verdicts.choose_tail(claim.kind), parts[0].effect.method
-    if method == "folds" and all(max(part.effect.counts.values()) == 1 for part in parts):
-        method = "fold"
-    if all(part.test.estimate.error is None for part in parts):
-        method = "unknown"
+    tail = tail or verdicts.choose_tail(claim.kind)
     if not_learned:
         notes.append(note_unlearned(claim.learned, runs, not_learned))
     if unknown := dict.fromkeys(name for part in parts for name in part.test.without_sd):
@@ -73,11 +69,20 @@ def decide_means(claim: Claim, table: Table, tail: float | None = None) -> Verdi
         comparisons=tuple(
             _make_comparison(part, own, claim, table, tail) for part, own in zip(parts, judged, strict=True)
         ),
-        method=METHODS[method],
+        method=METHODS[_choose_method(parts)],
         holds=all(part.signed_estimate > 0 for part in counted) if counted else None,
         replicas=_forecast_replicas(parts, tail),
         notes=tuple(notes),
     )
+
+
+def _choose_method(parts: Sequence[HypothesisEstimate]) -> str:
+    """Return the key of `METHODS` by which all comparisons of a claim were made."""
+    if all(part.test.estimate.error is None for part in parts):
+        return "unknown"
+    method = parts[0].effect.method
+    has_one_fold = method == "folds" and all(max(part.effect.counts.values()) == 1 for part in parts)
+    return "fold" if has_one_fold else method
 
 
 def _note_missing(stated: Sequence[Hypothesis], experiments: Mapping[str, Runs]) -> list[Note]:
@@ -106,6 +111,8 @@ def note_unlearned(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]
 
 _LOSSES = ("perplexity", "cross_entropy", "loss")
 """Prefixes of metrics for which lower is better."""
+_DIRECTED = {"superiority", "ordering"}
+"""Kinds of claims that say which of two models is better."""
 
 
 def _check_learned_sides(part: HypothesisEstimate, claim: Claim, not_learned: Set[str]) -> tuple[bool, bool]:
@@ -119,7 +126,7 @@ def _check_learned_sides(part: HypothesisEstimate, claim: Claim, not_learned: Se
         return False, True
     if len({term.experiment for _, term in terms}) == 1:
         return True, False
-    if claim.kind not in {"superiority", "ordering"}:
+    if claim.kind not in _DIRECTED:
         return True, True
     better = (weight < 0 if term.quantity[0].startswith(_LOSSES) else weight > 0 for weight, term in failed)
     return any(better), True
@@ -127,17 +134,17 @@ def _check_learned_sides(part: HypothesisEstimate, claim: Claim, not_learned: Se
 
 def _judge_comparison(part: HypothesisEstimate, claim: Claim, table: Table, not_learned: Set[str]) -> Part | None:
     """Return the test of a comparison; None for a comparison within one model that did not learn."""
-    against = [test.estimate.p_below() for test in part.tests]
+    estimate, is_directed = part.test.estimate, claim.kind in _DIRECTED
     failed, judged = _check_learned_sides(part, claim, not_learned)
     if not judged:
         return None
-    if failed and claim.kind not in {"superiority", "ordering"}:
-        return Part(part.test.estimate.value, 1.0, 1.0, learned=False)
-    if claim.kind in {"superiority", "ordering"} and abs(part.effect.estimate.value) < _compute_item_share(part, table):
+    if failed and not is_directed:
+        return Part(estimate.value, 1.0, 1.0, learned=False)
+    if is_directed and abs(part.effect.estimate.value) < _compute_item_share(part, table):
         return Part(0.0, 1.0, 1.0, not failed)
-    estimate = part.test.estimate
-    p_value = 1.0 if failed else estimate.p_above()
-    return Part(estimate.value, p_value, min(1.0, len(against) * min(against)), not failed)
+    opposites = [test.estimate.p_below() for test in part.tests]
+    p_opposite = min(1.0, len(opposites) * min(opposites))
+    return Part(estimate.value, 1.0 if failed else estimate.p_above(), p_opposite, not failed)
 
 
 def _compute_item_share(part: HypothesisEstimate, table: Table) -> float:
