@@ -116,12 +116,15 @@ class Plan:
 
     def list_raw_files(self, corpus: str) -> list[str]:
         """Return the raw files that a corpus is made of; `corpus` is its name without folder and suffix."""
-        dataset = self.corpora[f"data/corpora/{corpus}.npz"].config["data"]["dataset"]
+        dataset = self._find_reader(corpus).config["data"]["dataset"]
         return [f"data/raw/{dataset}/{file.name}" for file in self.project.find_dataset(dataset).files]
 
     def find_reader(self, corpus: str) -> str:
-        """Return an experiment that reads a corpus."""
-        return self.corpora[f"data/corpora/{corpus}.npz"].id
+        """Return the id of an experiment that reads a corpus."""
+        return self._find_reader(corpus).id
+
+    def _find_reader(self, corpus: str) -> Resolved:
+        return self.corpora[f"data/corpora/{corpus}.npz"]
 
     def is_trained_together(self, name: str) -> bool:
         """Return whether all missing replicas of an experiment train in one job."""

@@ -26,8 +26,9 @@ def softmax_is_log_linear() -> Iterator[Finding]:
         loss = -model.log_p(a).gather(1, targets).sum()
         (gradient,) = torch.autograd.grad(loss, [a])
         x = model.E[words]  # (1)-(3), written without features
+        zeros = torch.zeros(words.shape[1], model.H, dtype=x.dtype)
         for layer in (1, 2):
-            x, _ = lstm(x, *(torch.zeros(words.shape[1], model.H, dtype=x.dtype),) * 2, *model.get_layer(layer))
+            x, _ = lstm(x, zeros, zeros, *model.get_layer(layer))
         p = torch.softmax(x[-1] @ model.W_a.t() + model.b_a, 1).detach()
         minus_one = -torch.ones_like(p)
         errors.append(
@@ -108,7 +109,8 @@ def log_linear_parameters() -> Iterator[Finding]:
     off, features_off = [], []
     for top, expected in PARAMETERS.items():
         kinds = ("features", "log-linear", "corpus") if top else ("one-hot", "softmax", "none")
-        model = LogLinearRNN(lexicon, *kinds, "corpus", top, bool(top), 256, 256, 2)
+        features = {"features_from": "corpus", "top_types": top, "word_identity": bool(top)}
+        model = LogLinearRNN(lexicon, *kinds, **features, embedding_size=256, hidden_size=256, layers=2)
         off.append(abs(count_parameters(model) - expected))
         if top:
             features_off.append(abs(model.phi_rows.columns - (top + 1 + PAPER_TAGS)))
@@ -133,4 +135,5 @@ def _draw_model(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
 
 
 def _compute_adaptors(model: LogLinearRNN, words: Tensor) -> Tensor:
+    """Return the adaptors a (B, features) after words (T, B), a leaf that gradients are taken by."""
     return model.adaptors(model.states(words)[0][-1]).detach().requires_grad_()

@@ -75,23 +75,24 @@ def parse_model(
         return kind.model_validate(content)
     except ValidationError as error:
         errors = [(_list_keys(e, content), e) for e in error.errors(include_url=False)]
-        # A misspelt key is missing under its right name too. Of a union's members the meant one was read furthest. A
-        # missing key may be that of another member.
-        keys, first = max(
-            errors,
-            key=lambda one: (
-                one[1]["type"] == "extra_forbidden",
-                len(one[0]),
-                one[1]["type"] != "missing",
-                not one[1]["type"].endswith("_type"),
-            ),
-        )
+        keys, first = max(errors, key=_rate_error)
         expected = list(dict.fromkeys(_TYPES[e["type"]] for k, e in errors if k == keys and e["type"] in _TYPES))
         key = (places or Places()).locate_key(*keys, missing=first["type"] == "missing") if keys else "(top)"
         other_count = len({tuple(k) for k, _ in errors if k[: len(keys)] != keys and keys[: len(k)] != k})
         others = f" (and {other_count} more)" if other_count else ""
         where = name_source(path, keys[0] if keys else "", overrides)
         raise UserError(f"{where}: key {key}: {_describe_remedy(first, keys, expected)}{others}") from None
+
+
+def _rate_error(error: tuple[list[str], Any]) -> tuple[bool, int, bool, bool]:
+    """Return how likely an error, with its keys, is the mistake itself; the largest is reported.
+
+    A misspelt key is missing under its right name too. Of a union's members the meant one was read furthest. A missing
+    key may be that of another member.
+    """
+    keys, details = error
+    kind = details["type"]
+    return kind == "extra_forbidden", len(keys), kind != "missing", not kind.endswith("_type")
 
 
 def name_source(path: Path, key: str, overrides: Mapping[str, Any]) -> str:

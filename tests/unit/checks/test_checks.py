@@ -125,8 +125,8 @@ def without_the_last_feature(log_p):
 
 
 def with_a_second_bias(init):
-    def changed(self, *arguments):
-        init(self, *arguments)
+    def changed(self, *arguments, **options):
+        init(self, *arguments, **options)
         self.second = torch.nn.Parameter(torch.zeros(4 * self.H))
 
     return changed
