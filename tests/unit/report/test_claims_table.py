@@ -29,12 +29,14 @@ def test_no_cell_is_cut_and_every_claim_has_a_row(tier, paper):
             )
 
 
-def make_cells(printed, titles="AB", means=(1.0, 1.0), label=""):
+def make_cells(printed, titles="AB", means=(1.0, 1.0), label="", metrics=("perplexity",) * 4, **changed):
     """The cells of a difference of perplexities, or of a gap, of which a paper prints these."""
-    shared = {"metric": "perplexity", "split": "test", "unit": None, "paper_unit": None}
+    shared = {"split": "test", "unit": None, "paper_unit": None}
     terms = tuple(
-        Term(experiment="ab"[i % 2], title=title, weight=weight, paper=paper, mean=mean, **shared)
-        for i, (title, paper, mean, weight) in enumerate(zip(titles, printed, means, (1, -1, -1, 1), strict=False))
+        Term(experiment="ab"[i % 2], title=title, metric=metric, weight=weight, paper=paper, mean=mean, **shared)
+        for i, (title, metric, paper, mean, weight) in enumerate(
+            zip(titles, metrics, printed, means, (1, -1, -1, 1), strict=False)
+        )
     )
     numbers = {"scale": "log", "unit": "1", "estimate": math.log(1.25), "interval": (0.0, math.log(1.5)), "error": 0.1}
     numbers |= {
@@ -45,6 +47,7 @@ def make_cells(printed, titles="AB", means=(1.0, 1.0), label=""):
         "signed_estimate": 0.1,
     }
     rest = dict.fromkeys(("bartlett_p", "paper", "paper_unit", "paper_band", "size", "ratio"))
+    numbers |= changed
     kind = Gap if label else Difference
     return make_comparison_cells(kind(label=label, answer="agrees", terms=terms, borrowed=("b",), **numbers, **rest))
 
@@ -79,6 +82,29 @@ def test_the_mean_of_a_sweep_is_named_by_its_ends():
     titles = ["A, K = 10 (late)", "B, K = 10 (late)", "B, K = 30 (late)", "A, K = 30 (late)"]
     cells = make_cells((None,) * 4, titles, (1.0,) * 4)
     assert "A, K = 10 to 30 (late), mean of 2" in cells.compared
+
+
+@pytest.mark.parametrize(
+    ("metrics", "text"),
+    [
+        (("accuracy_at_8", "accuracy_at_25"), "A: test accuracy over 8 → 25 words"),
+        (
+            ("stored_order_2", "stored_order_2_halved_1_times"),
+            "in the test text → number of different 2-grams in 1/2 of",
+        ),
+    ],
+)
+def test_two_metrics_of_a_model_share_the_words_that_both_begin_or_end_with(metrics, text):
+    assert text in make_cells((None, None), "AA", metrics=metrics, scale="difference").compared
+
+
+@pytest.mark.parametrize(
+    ("means", "text"),
+    [((0.7597, 0.835), "0.7597 → 0.8350"), ((-30.0, -34.784), "−30.00 → −34.78"), ((7.0, 5.0), "7 → 5")],
+)
+def test_calculated_numbers_have_equally_many_decimals(means, text):
+    cells = make_cells((None, None), means=means, scale="difference", counts="exact", error=None, interval=None)
+    assert cells.ours.startswith(f"{text} (")
 
 
 @pytest.mark.parametrize(

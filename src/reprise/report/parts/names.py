@@ -36,6 +36,7 @@ _METRIC_NAMES = {
     "bleu": "{split} BLEU",
     "capital_probability": "probability of a capital {where}",
     "cross_entropy": "{split} cross-entropy",
+    "cross_entropy_of_letters_beyond_13": "{split} cross-entropy of letters 14 and later",
     "cross_entropy_best": "{split} cross-entropy at the best epoch",
     "cross_entropy_macro": "{split} cross-entropy averaged over lines",
     "cross_entropy_per_character": "{split} cross-entropy",

@@ -7,6 +7,7 @@ stands the change. Losses and perplexities fall along the arrow; accuracies, sha
 
 import math
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -59,6 +60,8 @@ _SIGNS = {"a → b": "→", "[ ]": "[", "Runs": "", "Gain": "minus gain of", "Si
 """What stands in a row where that is not the mark's own name; "" for headers."""
 MARGIN_KINDS = {"non-inferiority", "equivalence"}
 """Kinds of claims that a margin decides."""
+_WORD = re.compile(r"“[^”]*”|\S+")
+"""A word of a name; a quotation is one."""
 NO_PRINTED_NUMBER = "no number"
 """Stands where the paper prints no number for a comparison."""
 _HIGHER_IS_BETTER_UNITS = {"share", "BLEU"}
@@ -199,9 +202,8 @@ def describe_comparison(comparison: AnyComparison) -> str:
         case Difference():
             has_one_model = len({term.title for term in comparison.terms}) == 1
             if has_one_model:
-                return (
-                    f"{comparison.terms[0].title}: {' → '.join(map(_describe_metric, _sort_along_arrow(comparison)))}"
-                )
+                worse, better = map(_describe_metric, _sort_along_arrow(comparison))
+                return f"{comparison.terms[0].title}: {_join_ends(worse, '→', better)}"
             return f"{_describe_metric(comparison.terms[0])}: {_join_titles(comparison.terms)}"
         case Ranks():
             return f"{comparison.label} above {comparison.other}, by rank"
@@ -327,10 +329,17 @@ def _name_models(titles: Sequence[str]) -> str:
     """Name one model; of several their mean, by the first and the last: "r-RNTN, K = 10 to 100, mean of 3"."""
     if len(titles) == 1:
         return titles[0]
-    first, last = titles[0].split(), titles[-1].split()
-    same = len(os.path.commonprefix([first, last]))
-    end = len(first) - len(os.path.commonprefix([first[:same:-1], last[:same:-1]]))
-    return f"{' '.join(first[:end])} to {' '.join(last[same:])}, mean of {len(titles)}"
+    return f"{_join_ends(titles[0], 'to', titles[-1])}, mean of {len(titles)}"
+
+
+def _join_ends(first: str, joint: str, last: str) -> str:
+    """Join two names by a word or sign; the words that both begin and end with stand once: "n = 4 → 5"."""
+    words, last_words = (_WORD.findall(name) for name in (first, last))
+    start = len(os.path.commonprefix([words, last_words]))
+    end = len(os.path.commonprefix([words[start:][::-1], last_words[start:][::-1]]))
+    if len(words) == start + end or len(last_words) == start + end:  # one name has nothing of its own
+        return f"{first} {joint} {last}"
+    return " ".join([*words[: len(words) - end], joint, *last_words[start:]])
 
 
 def _format_sides(comparison: Estimated, values: Sequence[float], is_printed: bool = False) -> str:
@@ -430,10 +439,13 @@ def _format_level_interval(comparison: Level) -> list[str]:
 
 
 def _choose_decimals(comparison: Estimated, is_level: bool = False) -> int | None:
-    """Count the decimals that two digits of the error need; None for a count, which is shown in full."""
-    if comparison.counts == "exact":
-        return None
+    """Count the decimals that two digits of the error need; None for a count, which is shown in full.
+
+    Other numbers without an error are calculated: four digits of the largest are shown.
+    """
     error = comparison.estimate if comparison.error is None else comparison.error
-    if comparison.scale == "log" and is_level:
-        error *= comparison.terms[0].mean
-    return count_decimals(error)
+    if comparison.counts != "exact" and error:
+        return count_decimals(error * comparison.terms[0].mean if comparison.scale == "log" and is_level else error)
+    largest = max(abs(term.mean) for term in comparison.terms)
+    is_count = isinstance(comparison, Level) or all(term.mean.is_integer() for term in comparison.terms)
+    return None if is_count else max(0, 3 - math.floor(math.log10(largest)))
