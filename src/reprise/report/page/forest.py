@@ -21,7 +21,7 @@ STYLE = Path(__file__).with_name("forest.css").read_text(encoding="utf-8")
 _NARROW_LABEL = 54
 """Characters per line of a label on a phone."""
 _LEGEND = (
-    ("paper", "the paper's effect; band: its rounding"),
+    ("paper", "paper's effect; band: rounding"),
     ("ours", "ours, tier paper"),
     ("ours hollow", "ours, tier reduced"),
     ("bar", "95 % interval"),
@@ -119,7 +119,7 @@ def _draw_axis(layout: _Layout, bottom: float) -> Iterator[str]:
         yield f'<line class="{css_class}" x1="{x}" x2="{x}" y1="{_TOP - 6}" y2="{bottom}"/>'
         yield f'<text class="soft" text-anchor="middle" x="{x}" y="{_TOP - 10}">{format_fixed(tick, 0)}</text>'
     if not layout.is_narrow:
-        yield f'<text class="soft" text-anchor="end" x="{layout.scale(-0.3)}" y="10">opposite</text>'
+        yield f'<text class="soft" text-anchor="end" x="{layout.scale(-0.5)}" y="10">opposite</text>'
         yield f'<text class="soft" text-anchor="middle" x="{layout.scale(0)}" y="10">none</text>'
     yield f'<text class="soft" x="{layout.scale(0.5)}" y="10">as in the paper</text>'
     yield f'<text class="soft" text-anchor="end" x="{layout.width - 2}" y="{_TOP - 10}">ours / paper</text>'
