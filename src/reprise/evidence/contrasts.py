@@ -52,7 +52,7 @@ class Contrast:
             weights[term] = weights.get(term, 0.0) + weight
         return weights
 
-    def of(self, values: Iterable[float]) -> float:
+    def evaluate(self, values: Iterable[float]) -> float:
         """Return the value of the contrast for one number per term, in the order of the weights."""
         numbers = [math.log(v) for v in values] if self.log else values
         return sum(weight * value for (weight, _), value in zip(self.weights, numbers, strict=True)) + self.offset

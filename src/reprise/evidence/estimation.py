@@ -99,8 +99,12 @@ def _bound_paper_effect(contrast: Contrast, table: Table) -> tuple[float, float]
     if None in bands or (contrast.log and min(low for low, _ in bands) <= 0):
         return None
     is_positive = [weight > 0 for weight, _ in contrast.weights]
-    least = contrast.of(low if positive else high for (low, high), positive in zip(bands, is_positive, strict=True))
-    most = contrast.of(high if positive else low for (low, high), positive in zip(bands, is_positive, strict=True))
+    least = contrast.evaluate(
+        low if positive else high for (low, high), positive in zip(bands, is_positive, strict=True)
+    )
+    most = contrast.evaluate(
+        high if positive else low for (low, high), positive in zip(bands, is_positive, strict=True)
+    )
     return least, most
 
 
@@ -113,7 +117,7 @@ def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) 
     reported = [of.reported(quantity) if printed else of.reported_in_our_unit(quantity) for of, quantity in terms]
     if None in reported or (contrast.log and min(reported) <= 0):
         return None
-    return replace(contrast, log=contrast.log and not printed).of(reported)
+    return replace(contrast, log=contrast.log and not printed).evaluate(reported)
 
 
 def estimate_contrast(contrast: Contrast, table: Table) -> ContrastEstimate | None:
@@ -127,7 +131,7 @@ def estimate_contrast(contrast: Contrast, table: Table) -> ContrastEstimate | No
     samples = {name: runs[name].combine(terms, contrast.log) for name, terms in parts.items()}
     if not all(samples.values()):
         return None
-    if all(runs[name].counted(quantity for _, quantity in terms) for name, terms in parts.items()):
+    if all(runs[name].is_exact(quantity for _, quantity in terms) for name, terms in parts.items()):
         value = sum(next(iter(sample.values())) for sample in samples.values()) + contrast.offset
         return ContrastEstimate(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
     if all(runs[name].by_fold for name in parts):

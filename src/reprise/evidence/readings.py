@@ -113,7 +113,7 @@ def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Ru
             continue
         for quantity in dict.fromkeys((r.metric, r.split) for r in entry.reported):
             value, ours = of.reported_in_our_unit(quantity), of.combine([(1.0, quantity)]).values()
-            if not value or not ours or min(value, *ours) <= 0 or of.counted([quantity]):
+            if not value or not ours or min(value, *ours) <= 0 or of.is_exact([quantity]):
                 continue
             term, mean = Term(name, quantity), sum(map(math.log, ours)) / len(ours)
             known = _estimate_sd(term, table.replace_by_variants({name: of})) or _estimate_sd(term, table)

@@ -58,11 +58,17 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Replica:
-    """What one run record says. `best` is the highest point of every curve, which diverged replicas have too.
+    """What one run record says.
 
-    `finished`: whether training ended and, for claims, every number is finite. An infinite perplexity is judged as a
-    divergence is. `ended`: whether training ended, with whatever numbers.
-    `rise`: by how much its validation loss, in nats, later lay above its lowest; None of one without that curve.
+    Attributes:
+        finished: Whether training ended and, for claims, every number is finite. An infinite perplexity is judged as a
+            divergence is.
+        ended: Whether training ended, with whatever numbers.
+        metrics: The numbers.
+        units: Their units.
+        sizes: How many things each is a mean over.
+        best: The highest point of every curve, which diverged replicas have too.
+        rise: By how much its validation loss, in nats, later lay above its lowest; None of one without that curve.
     """
 
     number: int
@@ -101,9 +107,13 @@ class Replica:
 class Runs:
     """An experiment or variant in one tier, and the replicas of it that are there.
 
-    `unavailable`: why its data cannot be had, "" where they can. `digits`: the place of the last digit that the paper
-    prints, 0.01 of 1.23, by quantity. `evaluations`: the replicas whose kept weights were measured again, with those
-    numbers. `evaluated`: whether they stand in the place of `replicas`.
+    Attributes:
+        resolved: Its configuration; None of what the tier does not run.
+        entry: The experiment in the paper's file, whose variant it may be.
+        unavailable: Why its data cannot be had, "" where they can.
+        digits: The place of the last digit that the paper prints, 0.01 of 1.23, by quantity.
+        evaluations: The replicas whose kept weights were measured again, with those numbers.
+        evaluated: Whether evaluations stand in the place of `replicas`.
     """
 
     name: str
@@ -143,7 +153,7 @@ class Runs:
         task = (config.get(section, {}).get("options", {}).get(setting) for section, setting in _TASK)
         return config["model"]["name"], config["data"]["dataset"], *map(str, task), self.name.partition("@")[2]
 
-    def counted(self, quantities: Iterable[Quantity]) -> bool:
+    def is_exact(self, quantities: Iterable[Quantity]) -> bool:
         """Return whether no chance is in these numbers: those of a check, or counted on a whole text or on a split."""
         if self.resolved is None or self.resolved.is_check:
             return self.resolved is not None
@@ -239,9 +249,12 @@ class Runs:
 class Table:
     """The runs that a claim is judged by, under one reading, by the names of the experiments.
 
-    `all_runs`: all experiments and variants, who know how far replicas differ; where none are given, `runs` are all.
-    `covered`: whether the part of a claim that is about these experiments is looked at, which not all are under an
-    alternative. `moderated`: whether families lend their experiments a deviation.
+    Attributes:
+        runs: Experiments and variants; under the reading of a variant it stands under its experiment's name too.
+        all_runs: All experiments and variants, by which families are estimated; where none are given, `runs` are all.
+        covered: Whether the part of a claim that is about these experiments is judged, which not all are under an
+            alternative.
+        moderated: Whether families lend their experiments an SD.
     """
 
     runs: Mapping[str, Runs]

@@ -41,7 +41,7 @@ def estimate_seed_variances(
     variances = {}
     for name, terms in contrast.group_by_experiment().items():
         runs = table.runs[name]
-        if not terms or runs.counted(quantity for _, quantity in terms):
+        if not terms or runs.is_exact(quantity for _, quantity in terms):
             continue
         # Weights are divided by a common scale, so that one prior serves all members of a family.
         scale = terms[0][0]

@@ -126,6 +126,7 @@ class Epochs(Learner):
             self.begin_part(self.PARTS[0])
 
     def end_epoch(self) -> None:
+        """Take the losses of the epoch that ends into the history. A protocol may raise `Diverged`."""
         self.history.append(self.compute_losses())
         self.epoch += 1
 

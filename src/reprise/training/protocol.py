@@ -119,7 +119,11 @@ class Training(ABC):
         return corpus
 
     def load_words(self, running: bool = True) -> Corpus:
-        """Load a corpus of words: three splits of sentences that end with `</s>` or, if allowed, of `running` text."""
+        """Load a corpus of words: three splits of sentences that end with `</s>` or, if allowed, of `running` text.
+
+        Raises:
+            UserError: As `load_corpus`; or the corpus has lines of symbols, or running text where that is not allowed.
+        """
         corpus = self.load_corpus(*SPLITS)
         if corpus.boundaries not in (SENTENCE_END, "none"):
             raise UserError(f"{self.path}: lines of symbols, and no words, {self._requirement}")
@@ -132,7 +136,7 @@ class Training(ABC):
         return f"which the protocol {self.protocol} needs; name another dataset"
 
     def select_lines_by_part(self, corpus: Corpus) -> dict[str, np.ndarray]:
-        """Return the numbers of the lines of each part: to train on, to choose the epoch by, and to test on.
+        """Return the numbers of the lines (n,) of each part: to train on, to choose the epoch by, and to test on.
 
         Raises:
             UserError: The corpus has no fold of the replica's number, or a part has no token to predict.

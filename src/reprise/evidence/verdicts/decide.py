@@ -60,7 +60,7 @@ def classify_evidence(claim: Claim, table: Table) -> str:
     if claim.evidence or claim.checks:
         return claim.evidence or verdicts.EQUATION
     asked = [(table.runs[term.experiment], term.quantity) for term in list_terms(claim)]
-    chance = any(runs.learns and not runs.counted([quantity]) for runs, quantity in asked)
+    chance = any(runs.learns and not runs.is_exact([quantity]) for runs, quantity in asked)
     return verdicts.TRAINED if chance else verdicts.COUNTED
 
 
