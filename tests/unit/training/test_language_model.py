@@ -284,3 +284,21 @@ def test_a_module_that_is_no_language_model_is_refused():
     for module in (Short(2, 2), type("One", (Stateless,), {"forward": lambda self, x, state: x})(2, 2)):
         with pytest.raises(UserError, match="forward gives"):
             check_contract(module, 5)
+
+
+def give_logits(swap=False, state=True):
+    """A forward whose logits and state have the right shapes, unless told otherwise."""
+
+    def forward(self, x, before):
+        logits = torch.zeros(*(reversed(x.shape) if swap else x.shape), 5)
+        return logits, before if state else None
+
+    return type("Network", (Stateless,), {"forward": forward})(2, 2)
+
+
+def test_logits_with_swapped_axes_and_a_state_that_is_lost_are_refused():
+    """Both would train, to numbers that mean nothing."""
+    check_contract(give_logits(), 5)
+    for wrong in ({"swap": True}, {"state": False}):
+        with pytest.raises(UserError, match="forward gives"):
+            check_contract(give_logits(**wrong), 5)

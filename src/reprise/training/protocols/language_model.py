@@ -240,7 +240,7 @@ def initialise(model: nn.Module, table: str) -> None:
 
 
 def check_contract(model: nn.Module, vocabulary: int) -> None:
-    """Make a first step on two tokens of two streams.
+    """Make a first step on three tokens of two streams: with as many tokens as streams, swapped axes would pass.
 
     Raises:
         UserError: where the module has no `initial_state`, or gives no logits of the vocabulary and a state.
@@ -250,10 +250,21 @@ def check_contract(model: nn.Module, vocabulary: int) -> None:
         raise UserError(f"{name}: it has no initial_state(B); a language model has {asks}")
     training = model.training
     with torch.no_grad():
-        output = model.eval()(torch.zeros(2, 2, dtype=torch.int64), model.initial_state(2))
+        initial = model.initial_state(2)
+        output = model.eval()(torch.zeros(3, 2, dtype=torch.int64), initial)
     model.train(training)
     logits = output[0] if isinstance(output, tuple) and len(output) == 2 else output
     shape = tuple(getattr(logits, "shape", ()))
-    if logits is output or shape != (2, 2, vocabulary):
+    if logits is output or shape != (3, 2, vocabulary):
         returned = f"{type(output).__name__} {shape}"
-        raise UserError(f"{name}: forward gives {returned} for x (2, 2), V = {vocabulary}; a language model has {asks}")
+        raise UserError(f"{name}: forward gives {returned} for x (3, 2), V = {vocabulary}; a language model has {asks}")
+    tensors, expected = (len(_list_tensors(state)) for state in (output[1], initial))
+    if tensors != expected:
+        problem = f"forward gives a state of {tensors} tensors, initial_state one of {expected}"
+        raise UserError(f"{name}: {problem}; a language model has {asks}")
+
+
+def _list_tensors(state: Any) -> list[Tensor]:
+    tensors: list[Tensor] = []
+    map_tensors(lambda tensor: tensors.append(tensor) or tensor, state)
+    return tensors
