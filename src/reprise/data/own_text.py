@@ -22,7 +22,7 @@ def put_own_test(corpus: Corpus, path: Path) -> tuple[Corpus, str]:
     """Put the text of a file in the place of a corpus's test text.
 
     Args:
-        corpus: Words, lines of symbols in folds, types of a treebank, or the characters of a book.
+        corpus: Words, lines of symbols in folds, types of a treebank, or characters.
         path: The text, in UTF-8, a sentence or line a line.
 
     Returns:
@@ -36,11 +36,13 @@ def put_own_test(corpus: Corpus, path: Path) -> tuple[Corpus, str]:
     if "part" in corpus.extra:
         return _put_lines(corpus, path, text)
     if "licence" in corpus.extra:
-        return _put_characters(corpus, path, text)
+        return _put_characters(corpus, path, clean_text(text))
     if "tag_indptr" in corpus.extra:
         return _put_types(corpus, path, text)
     if corpus.splits.keys() != {*SPLITS} or any(name.partition(".")[2] in SPLITS for name in corpus.extra):
         raise UserError(f"--text {path}: this model is not measured on a text alone; omit --text")
+    if all(len(symbol) == 1 for symbol in corpus.vocabulary):
+        return _put_characters(corpus, path, text)
     return _put_words(corpus, path, text)
 
 
@@ -96,12 +98,12 @@ def _put_types(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
 
 
 def _put_characters(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
-    own, known = clean_text(text), {*corpus.vocabulary}
-    _require_known(path, [symbol for symbol in own if symbol not in known])
-    if len(own) < 2:
+    known = {*corpus.vocabulary}
+    _require_known(path, [symbol for symbol in text if symbol not in known])
+    if len(text) < 2:
         raise UserError(f"--text {path}: has fewer than two characters; name another file")
-    made = replace(corpus, splits={**corpus.splits, "test": _encode(corpus, [own])})
-    return made, f"{path}: {len(own)} characters; the first is only read"
+    made = replace(corpus, splits={**corpus.splits, "test": _encode(corpus, [text])})
+    return made, f"{path}: {len(text)} characters; the first is only read"
 
 
 def _require_known(path: Path, unknown: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from reprise.data.corpus import Corpus
+from reprise.data.corpus import SPLITS, Corpus, Split
 from reprise.data.own_text import OWN_TESTS, put_own_test
 from reprise.errors import UserError
 from reprise.training.protocol import build_training
@@ -85,6 +85,16 @@ def test_a_book_model_is_measured_on_the_characters_of_a_text(small, tmp_path, m
     nats = [-training.next_log_p(symbols[:n])[symbols[n]].item() for n in range(1, len(symbols))]
     found = measured(resolved, with_own(resolved, text, tmp_path))
     assert found["test", "cross_entropy"] == (pytest.approx(sum(nats) / len(nats), rel=1e-6), len(nats))
+
+
+def test_a_corpus_of_characters_of_ones_own_reads_a_text_by_characters(tmp_path):
+    splits = {name: Split.from_tokens([0, 1, 2, 1]) for name in SPLITS}
+    corpus = Corpus.from_counts("own", splits, dict.fromkeys("ab ", 4), "none", {})
+    (tmp_path / "own.txt").write_text("b a", "utf-8")
+    assert put_own_test(corpus, tmp_path / "own.txt")[0].splits["test"].tokens.tolist() == [1, 2, 0]
+    (tmp_path / "own.txt").write_text("b c", "utf-8")
+    with pytest.raises(UserError, match="'c'"):
+        put_own_test(corpus, tmp_path / "own.txt")
 
 
 @pytest.mark.parametrize(
