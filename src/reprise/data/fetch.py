@@ -87,7 +87,7 @@ class _Job:
             if problem is None:
                 self.log(f"{self.label}: already there, checksum verified")
                 return True
-            self.log(f"{self.label}: {problem}; fetching it again")
+            self.log(f"{self.label}: {problem}")
         source = self.shelf / self.file.name if self.shelf else None
         if source is None or not source.is_file():
             return False
@@ -119,6 +119,9 @@ class _Job:
         remedy = f"set REPRISE_MIRROR to a folder that holds {self.dataset.shelf}/{file.name}"
         if self.shelf and (wrong := self.shelf / file.name).is_file():
             remedy = f"replace {wrong} of the mirror, which has another checksum"  # or it would have been taken
+        if file.url is None and self.target.is_file():
+            entry = f"its digest in config/config.yaml, key datasets.{self.dataset.name}.files"
+            raise UserError(f"{self.target}: has another checksum, and no url; correct {entry}, or replace the file")
         if file.url is None:
             raise UserError(f"{label}: has no url and no mirror has it; {remedy}")
         for attempt in range(1, _ATTEMPTS + 1):

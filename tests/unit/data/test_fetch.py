@@ -257,6 +257,11 @@ def test_a_file_that_the_mirror_alone_has_is_checked(fetching, tmp_path, algorit
     given = {"algorithm": algorithm, "digest": compute_digest(tmp_path / "x", algorithm)}
     there = fetching.put(WRONG)
     assert f"key datasets.toy.files, or replace {there}" in fetching.refused(None, **given)
+    there.unlink()
+    fetching.target.parent.mkdir(parents=True)
+    fetching.target.write_bytes(WRONG)  # a text of one's own, put there by hand
+    assert "key datasets.toy.files" in fetching.refused(None, **given)
+    assert fetching.target.read_bytes() == WRONG
     fetching.put(RIGHT)
     assert fetching.get(None, **given) == RIGHT
 
