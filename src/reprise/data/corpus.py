@@ -33,9 +33,9 @@ class Split:
     offsets: np.ndarray  # (s + 1,) int64, from 0 to n
 
     @classmethod
-    def from_tokens(cls, tokens: np.ndarray) -> Split:
+    def from_tokens(cls, tokens: Sequence[int] | np.ndarray) -> Split:
         """Return a text that is one stretch."""
-        return cls(tokens.astype(np.int32), np.array([0, len(tokens)], np.int64))
+        return cls(np.array(tokens, np.int32), np.array([0, len(tokens)], np.int64))
 
     @classmethod
     def from_sentences(cls, sentences: Sequence[Sequence[str]], vocabulary: Iterable[str]) -> Split:
