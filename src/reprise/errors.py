@@ -2,7 +2,7 @@
 
 import signal
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from reprlib import Repr
@@ -105,7 +105,13 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
     return f"known are {', '.join(names[:_MAX_NAMES]) or 'none'}{rest}"
 
 
-def require_known(name: str, names: Iterable[str], where: str, what: str) -> None:
+def require_known(
+    name: str,
+    names: Iterable[str],
+    where: str,
+    what: str,
+    suggest: Callable[[str, Iterable[str]], str] = suggest_name,
+) -> None:
     """Raise `UserError`, which begins with `where`, unless the `name` is one of the `names` of `what`."""
     if name not in names:
-        raise UserError(f"{where}: no {what} '{name}'; {suggest_name(name, names)}")
+        raise UserError(f"{where}: no {what} '{name}'; {suggest(name, names)}")

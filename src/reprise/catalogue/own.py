@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,14 @@ _PACKAGE = Path(reprise.__file__).parent
 def is_own(name: str) -> bool:
     """Tell an import path from a name of the catalogue."""
     return ":" in name
+
+
+def suggest_target(name: str, names: Iterable[str]) -> str:
+    """Return the remedy for an unknown model, preparation or display: the colon of an import path, or a name."""
+    module, _, attribute = name.rpartition(".")
+    if module and Path(*module.split(".")).with_suffix(".py").is_file():
+        return f"did you mean '{module}:{attribute}'?"
+    return suggest_name(name, names)
 
 
 def load_own(path: str) -> Any:

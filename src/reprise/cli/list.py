@@ -58,10 +58,15 @@ def list_command(options: argparse.Namespace) -> None:
 
 
 def _find_answers(project: Project, tier: str | None) -> dict[str, list[Answer]]:
-    """Answer every claim by paper, at a tier, or at the fullest tier that judged it, as the page does."""
+    """Answer every claim by paper, at a tier, or at the fullest tier that judged it, as the page does.
+
+    The tier "quick" counts only in a project that has no other, such as a new paper of one's own.
+    """
     from reprise.report.parts.answers import select_answer
 
     tiers = [tier] if tier else [FULL, "reduced"]
+    if not any((project.root / "results" / name / "claims.json").is_file() for name in tiers):
+        tiers = ["quick"]
     decisions = {name: read_claims(project.root, name) for name in tiers}
     return {
         paper: [

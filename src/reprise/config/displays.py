@@ -8,7 +8,7 @@ from typing import Any
 from reprise.catalogue.displays import FUNCTIONS, KINDS, DisplayScope
 from reprise.catalogue.options.displays import find_display_options
 from reprise.catalogue.options.own import make_own_options
-from reprise.catalogue.own import is_own, load_own
+from reprise.catalogue.own import is_own, load_own, suggest_target
 from reprise.config.claim_checks import check_measured
 from reprise.config.mistakes import complete_options
 from reprise.config.project import PAPERS
@@ -44,7 +44,7 @@ class Entry:
         if is_own(function):
             kind = make_own_options(function, load_own(function), "context", "id")
         else:
-            require_known(function, FUNCTIONS[self.kind], f"{self.where}.function", "function")
+            require_known(function, FUNCTIONS[self.kind], f"{self.where}.function", "function", suggest_target)
             kind = find_display_options(self.kind, function)
         options, _ = complete_options(
             kind, function, self.display.options, lambda option: f"{self.where}.options.{option}"

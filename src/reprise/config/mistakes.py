@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from reprise.catalogue.options.base import Options, list_options
+from reprise.catalogue.own import suggest_target
 from reprise.config.base import FORMS, Strict
 from reprise.config.sections import NAMES
 from reprise.errors import UserError, shorten, suggest_name
@@ -142,7 +143,9 @@ def _describe_remedy(error: Any, keys: list[str], expected: list[str]) -> str:
             return f"{shorten(error['input'])} {FORMS.get(pattern, f'is not of the form {pattern}; correct it')}"
         case "union_tag_not_found":
             name = error["input"].get(keys[-1]) if isinstance(error["input"], Mapping) else None
-            return f"{shorten(name)} is not known; {suggest_name(str(name), NAMES[keys[-2]][1])}" if name else _MISSING
+            return (
+                f"{shorten(name)} is not known; {suggest_target(str(name), NAMES[keys[-2]][1])}" if name else _MISSING
+            )
         case "value_error":
             return error["msg"].removeprefix("Value error, ")
         case "literal_error":

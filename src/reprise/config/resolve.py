@@ -9,7 +9,7 @@ from reprise.catalogue.datasets import find_preparation
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
 from reprise.catalogue.options.base import Options, list_options
 from reprise.catalogue.options.own import make_own_options
-from reprise.catalogue.own import is_own, load_own
+from reprise.catalogue.own import is_own, load_own, suggest_target
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.displays import check_displays
 from reprise.config.mistakes import complete_options
@@ -173,7 +173,7 @@ def _find_preparation(project: Project, dataset: str, where: str) -> str:
     prepare = project.config.datasets[dataset].prepare
     place = f"{project.root / CONFIG}: key datasets.{dataset}.prepare"
     if not is_own(prepare):
-        require_known(prepare, PREPARATION_OPTIONS, place, "preparation")
+        require_known(prepare, PREPARATION_OPTIONS, place, "preparation", suggest_target)
     return prepare
 
 
@@ -256,7 +256,8 @@ def _complete_settings(
 
 def _find_place(entry: _Entry, settings: _Settings, section: str, option: str) -> str:
     """Return where an option is written, or would have to be, as errors begin."""
-    keys = (section, option) if option in settings.values[section] else ("tiers", entry.tier)
+    is_of_tier = section == "data" and entry.tier_entry.dataset is not None
+    keys = ("tiers", entry.tier, option) if is_of_tier else (section, option)
     return settings.places.get(f"{section}.{option}") or entry.where(*keys)
 
 

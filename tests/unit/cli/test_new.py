@@ -1,21 +1,25 @@
 """A paper of one's own, in a folder outside of the clone: from `reprise new` to its page."""
 
 import errno
+import hashlib
 import itertools
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from project import ROOT
 
-from reprise.cli import main
+from reprise.cli import main, make_command_parser
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
+from reprise.config.strict_yaml import load_yaml
 from reprise.data import prepare_corpus
 from reprise.errors import UserError
+from reprise.report.page.cards import find_equations
 
 CORPUS = """
 from pathlib import Path
@@ -67,6 +71,74 @@ def test_a_new_folder_is_sound_and_no_other_is_touched(project, capsys):
     assert done.returncode == 0, done.stdout
 
 
+def test_the_readme_of_a_new_folder_has_commands_that_can_be_called(project):
+    readme = (project / "README.md").read_text(encoding="utf-8")
+    commands = [c.split() for c in re.findall(r"^ .*", readme, re.MULTILINE) for c in c.partition("#")[0].split("&&")]
+    assert len(commands) > 5
+    for reprise, command, *rest in commands:
+        assert reprise == "reprise"
+        make_command_parser(command).parse_args(rest)
+
+
+def test_snakemake_runs_in_a_new_folder_with_the_settings_of_the_clone(project):
+    """Above all it goes on after Ctrl-C, and trains nothing again because the command line changed."""
+    own, ours = (load_yaml(root / "profiles/default/config.yaml") for root in (project, ROOT))
+    assert own == ours
+
+
+def read_block(language, text, module):
+    """The first block of docs/adding.md in a language that has a text, for the package `module`."""
+    docs = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
+    blocks = re.findall(rf"```{language}\n(.*?)```", docs, re.DOTALL)
+    return next(block for block in blocks if text in block).replace("mypaper", module)
+
+
+def test_the_text_and_the_table_of_the_docs_can_be_copied(project, monkeypatch):
+    """From a file of one's own to the corpus, and from the corpus to records and their table."""
+    text = "the cat sees the dog.\n" * 200
+    (project / "texts/tales").mkdir(parents=True)
+    (project / "texts/tales/tales.txt").write_text(text, encoding="utf-8")
+    (project / project.name / "corpus.py").write_text(read_block("python", "tales.txt", project.name))
+    (project / project.name / "displays.py").write_text(read_block("python", "def losses", project.name))
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    entry = re.sub("digest: .*", f"digest: {digest}", read_block("yaml", "tales.txt", project.name))
+    edit(project, "config/config.yaml", "datasets:\n", f"datasets:\n{entry}")
+    old = (
+        (project / paper_of(project))
+        .read_text(encoding="utf-8")
+        .partition("    data:\n")[2]
+        .partition("    training:")[0]
+    )
+    edit(project, paper_of(project), old, '      dataset: tales\n      held_out: {value: 300, from: "ours: any"}\n')
+    edit(project, paper_of(project), "max_epochs: {value: 8", "max_epochs: {value: 1")
+    edit(project, paper_of(project), "function: shared.perplexity", f"function: {project.name}.displays:losses")
+    monkeypatch.setenv("REPRISE_MIRROR", "texts")
+    name = f"{project.name}/srn"
+    for command in ("resolve", "fetch tales", f"prepare {name}", f"train {name} --replica 0", "collect", "verify"):
+        assert main(command.split()) == 0, command
+    assert main(["render", f"{project.name}-table-1"]) == 0
+    table = (project / f"results/quick/tables/{project.name}-table-1.csv").read_text(encoding="utf-8")
+    assert [row.partition(",")[0] for row in table.splitlines()] == ["model", "SRN"]
+
+
+def test_a_project_of_the_quick_tier_alone_lists_the_answers_of_that_tier(project, capsys):
+    assert main(["verify"]) == 0
+    decisions = json.loads((project / "results/quick/claims.json").read_text(encoding="utf-8"))
+    decisions[project.name]["C1"]["answer"] = "undecided"
+    (project / "results/quick/claims.json").write_text(json.dumps(decisions), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["list", project.name, "--json"]) == 0
+    (claim,) = json.loads(capsys.readouterr().out)["papers"][0]["claims"]
+    assert claim["answer"].startswith("undecided")
+
+
+def test_a_model_of_ones_own_shows_its_own_equation_alone(project):
+    """An option called `unit` is not ours, whose gates would be shown with it."""
+    (project / project.name / "gated.py").write_text('class Net:\n    """h = f(x)"""\n')
+    model = SimpleNamespace(name=f"{project.name}.gated:Net", settings={"unit": SimpleNamespace(value="lstm")})
+    assert find_equations(model) == "h = f(x)"
+
+
 def test_the_current_folder_may_be_the_new_one(tmp_path, monkeypatch):
     (tmp_path / "mypaper").mkdir()
     monkeypatch.chdir(tmp_path / "mypaper")
@@ -110,6 +182,8 @@ def test_options_of_ones_own_are_the_annotated_arguments_and_defaults_are_not_ha
         ("options: {metric: perplexity", "options: {metric: perplexty", "figures.figure-1.options.metric"),
         ("learning_rate: {value: 2.0", "learning_rate: {value: '2.0'", "is a word; remove the quotes"),
         ("alpha: {value: 0.95", "alpha: {value: '0.95'", "is a word; remove the quotes"),
+        ("      context_size: {value: 10, from: paper §3}\n", "", ".model.context_size: missing"),
+        ("model:SCRN", "model.SCRN", ".model:SCRN'"),
     ],
 )
 def test_a_mistake_is_one_line(project, old, new, key):

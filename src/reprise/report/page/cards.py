@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from reprise.catalogue.models import find_model
+from reprise.catalogue.own import is_own
 from reprise.config.sections import Section
 from reprise.evidence.collect import describe_counted_tokens, is_over_tokens
 from reprise.evidence.load import TIME
@@ -129,8 +130,11 @@ _FORMULA = re.compile(r" {4}| *(\S+|\w+\(.* \| .*\)) += ")
 
 
 def find_equations(model: Section) -> str:
-    """Return the model's equation, followed by that of its gated unit; "" without any."""
-    unit = model.settings.get("unit")
+    """Return the model's equation, followed by that of its gated unit; "" without any.
+
+    A model of one's own has no unit of ours, whatever its options are called.
+    """
+    unit = None if is_own(model.name) else model.settings.get("unit")
     gate_equation = (
         _read_equation("reprise.models.recurrences", unit.value.upper())
         if unit and unit.value in {"gru", "lstm"}
