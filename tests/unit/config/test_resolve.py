@@ -46,7 +46,8 @@ def test_the_example_of_the_docs_is_sound(tmp_path):
 
 def test_the_experiment_the_alternative_and_the_dataset_of_the_docs_are_sound(tmp_path):
     text = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
-    experiment, alternative, dataset = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    clone_part = text.partition("\n## An experiment")[2]  # what stands above is for a folder outside of the clone
+    experiment, alternative, dataset = re.findall(r"```yaml\n(.*?)```", clone_part, re.DOTALL)
     clone, datasets = copy_config(tmp_path), dataset.replace("prepare: sums", "prepare: ptb")
     edit(clone, "papers/rrntn.yaml", "\nexperiments:\n", f"\nexperiments:\n{experiment}")
     paper = (clone / "config/papers/rrntn.yaml").read_text(encoding="utf-8")
