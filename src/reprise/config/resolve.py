@@ -256,9 +256,10 @@ def _complete_settings(
 
 def _find_place(entry: _Entry, settings: _Settings, section: str, option: str) -> str:
     """Return where an option is written, or would have to be, as errors begin."""
+    if option in settings.values[section]:
+        return settings.places.get(f"{section}.{option}") or entry.where(section, option)
     is_of_tier = section == "data" and entry.tier_entry.dataset is not None
-    keys = ("tiers", entry.tier, option) if is_of_tier else (section, option)
-    return settings.places.get(f"{section}.{option}") or entry.where(*keys)
+    return f"{entry.where(*(('tiers', entry.tier) if is_of_tier else (section,)))}.{option}"
 
 
 def _list_changes(entry: _Entry) -> Iterator[tuple[tuple[str, ...], str, Mapping[str, Any]]]:

@@ -182,7 +182,7 @@ def test_options_of_ones_own_are_the_annotated_arguments_and_defaults_are_not_ha
         ("options: {metric: perplexity", "options: {metric: perplexty", "figures.figure-1.options.metric"),
         ("learning_rate: {value: 2.0", "learning_rate: {value: '2.0'", "is a word; remove the quotes"),
         ("alpha: {value: 0.95", "alpha: {value: '0.95'", "is a word; remove the quotes"),
-        ("      context_size: {value: 10, from: paper §3}\n", "", ".model.context_size: missing"),
+        ("      context_size: {value: 10, from: paper §3}\n", "", "experiments.scrn.model.context_size: missing"),
         ("model:SCRN", "model.SCRN", ".model:SCRN'"),
     ],
 )

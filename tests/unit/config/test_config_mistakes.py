@@ -61,7 +61,11 @@ DIGITS = [
     ("lower: rnn-t5", "lower: {mean: [rnn-t5, lstm-t5], metric: a}", "claims.D1.compare.lower.metric"),
     ("lower: rnn-t5", "lower: {mean: rnn-t5}", "claims.D1.compare.lower.mean"),
     ("lower: rnn-t5", "lower: 5", "claims.D1.compare.lower"),
-    ("replicas: 2}, paper", "replicas: 2, dataset: synthetic, seed: 1}, paper", "experiments.rnn-t5.tiers.quick"),
+    (
+        "replicas: 2}, paper",
+        "replicas: 2, dataset: synthetic, seed: 1}, paper",
+        "experiments.rnn-t5.tiers.quick.vocabulary_size",
+    ),
     ("    caption: Accuracy", "    options: {smoth: 2}\n    caption: Accuracy", "figures.curves.options.smoth"),
     ("    caption: Accuracy", "    options: {smooth: x}\n    caption: Accuracy", "figures.curves.options.smooth"),
     # names in the file
