@@ -87,40 +87,15 @@ def decide_ranks(claim: Claim, table: Table) -> Verdict:
 
     All pairs have to hold, so the largest p decides.
     """
-    runs, quantity = table.runs, (claim.metric, claim.split)
-    high = runs[claim.ranks.higher]
-    others = [runs[name] for name in claim.ranks.lower if table.covered({claim.ranks.higher, name})]
-    above, below = _list_values(high, quantity), [_list_values(of, quantity) for of in others]
-    if not above or not all(below):
+    high, quantity = table.runs[claim.ranks.higher], (claim.metric, claim.split)
+    lows = [table.runs[name] for name in claim.ranks.lower if table.covered({claim.ranks.higher, name})]
+    if not all(_list_values(runs, quantity) for runs in (high, *lows)):
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
-    parts, pairs = [], []
-    for of, numbers in zip(others, below, strict=True):
-        medians = median(above), median(numbers)
-        gap = medians[0] - medians[1]
-        parts.append(
-            Part(
-                0.0 if math.isnan(gap) else gap, compute_rank_sum_p(above, numbers), compute_rank_sum_p(numbers, above)
-            )
-        )
-        decidable = 1 / math.comb(len(above) + len(numbers), len(above)) <= verdicts.TAIL
-        pairs.append(
-            Ranks(
-                label=high.title,
-                n={high.name: len(above), of.name: len(numbers)},
-                counts="seeds",
-                answer=verdicts.choose_answer(parts[-1:]),
-                p=parts[-1].p_value if decidable else None,
-                tail=verdicts.TAIL,
-                other=of.title,
-                replicas=(len(above), len(numbers)),
-                above=sum(x > max(numbers) for x in above),
-                medians=tuple(x if math.isfinite(x) else None for x in medians),
-                signed_estimate=min(max(parts[-1].signed_estimate, -_FAR), _FAR),
-            )
-        )
+    tests = [_test_ranks(high, low, quantity) for low in lows]
+    parts = [part for part, _ in tests]
     return Verdict(
         answer=verdicts.choose_answer(parts),
-        comparisons=tuple(pairs),
+        comparisons=tuple(ranks for _, ranks in tests),
         method="exact rank-sum tests (Mann-Whitney)",
         holds=all(part.signed_estimate > 0 for part in parts),
     )
@@ -130,7 +105,31 @@ _FAR = 1e300
 """Stands for the infinite gap to a diverged median."""
 
 
+def _test_ranks(high: Runs, low: Runs, quantity: Quantity) -> tuple[Part, Ranks]:
+    """Test that the replicas of the first experiment lie above those of the second."""
+    above, below = _list_values(high, quantity), _list_values(low, quantity)
+    medians = median(above), median(below)
+    gap = medians[0] - medians[1]  # NaN of two diverged medians
+    signed_estimate = 0.0 if math.isnan(gap) else gap
+    part = Part(signed_estimate, compute_rank_sum_p(above, below), compute_rank_sum_p(below, above))
+    is_decidable = 1 / math.comb(len(above) + len(below), len(above)) <= verdicts.TAIL
+    return part, Ranks(
+        label=high.title,
+        n={high.name: len(above), low.name: len(below)},
+        counts="seeds",
+        answer=verdicts.choose_answer([part]),
+        p=part.p_value if is_decidable else None,
+        tail=verdicts.TAIL,
+        other=low.title,
+        replicas=(len(above), len(below)),
+        above=sum(value > max(below) for value in above),
+        medians=tuple(value if math.isfinite(value) else None for value in medians),
+        signed_estimate=min(max(signed_estimate, -_FAR), _FAR),
+    )
+
+
 def _list_values(runs: Runs, quantity: Quantity) -> list[float]:
+    """List the numbers of all replicas, infinite where one diverged."""
     return [r.metrics[quantity] for r in runs.finished if quantity in r.metrics] + [math.inf] * runs.diverged
 
 

@@ -196,44 +196,47 @@ def _make_comparison(
     part: HypothesisEstimate, judged: Part | None, claim: Claim, table: Table, tail: float
 ) -> Estimated:
     """Return the numbers of a comparison. The estimate has no margin, `p` has; both are in the claim's direction."""
-    runs, effect = table.runs, part.hypothesis.effect
+    runs, effect, estimate = table.runs, part.hypothesis.effect, part.effect.estimate
     terms = [(weight, term, runs[term.experiment]) for weight, term in effect.weights]
     level = LEVELS.get(claim.kind, verdicts.LEVEL)
-    interval = part.effect.estimate.interval(verdicts.LEVEL)
-    between = len(terms) > 1 and part.effect.method != "exact"
-    numbers = {
+    fields = {
         "label": part.hypothesis.label,
         "n": {runs[name].name: count for name, count in part.effect.counts.items()},
         "counts": part.effect.method,
         "answer": verdicts.choose_answer([judged] if judged else [], tail),
         "p": judged.p_value if judged else None,
         "tail": tail,
-        "terms": tuple(
-            _make_mean(weight, term, of, mean) for (weight, term, of), mean in zip(terms, part.means, strict=True)
-        ),
+        "terms": tuple(_make_mean(*term, mean) for term, mean in zip(terms, part.means, strict=True)),
         "scale": "log" if effect.log else "difference",
         "unit": _find_common_unit(of.unit(term.quantity) for _, term, of in terms),
-        "estimate": part.effect.estimate.value,
-        "error": part.effect.estimate.error,
-        "interval": part.effect.estimate.interval(level),
+        "estimate": estimate.value,
+        "error": estimate.error,
+        "interval": estimate.interval(level),
         "level": level,
         "signed_estimate": judged.signed_estimate if judged else 0.0,
         "borrowed": tuple(runs[name].name for name in part.effect.borrowed),
         "bartlett_p": part.effect.bartlett_p,
-        "paper": part.paper,
         "paper_unit": _find_common_unit(of.reported_unit(term.quantity) for _, term, of in terms),
-        "paper_converted": part.paper_converted,
-        "paper_band": part.paper_band,
-        "size": verdicts.choose_size(interval, part.paper_converted, part.paper_band) if between else None,
-        "ratio": verdicts.compute_ratio(part.effect.estimate.value, interval, part.paper_converted, part.paper_band)
-        if between
-        else None,
+        **_compare_with_paper(part),
     }
     if len(terms) == 1:
-        return Level(**numbers, bound=-effect.offset * terms[0][0])
+        return Level(**fields, bound=-effect.offset * terms[0][0])
     if claim.curve:
-        return Curvature(**numbers)
-    return (Trend if claim.trend and len(terms) > 2 else Gap if claim.gaps else Difference)(**numbers)
+        return Curvature(**fields)
+    if claim.trend and len(terms) > 2:
+        return Trend(**fields)
+    return Gap(**fields) if claim.gaps else Difference(**fields)
+
+
+def _compare_with_paper(part: HypothesisEstimate) -> dict[str, object]:
+    """Return the paper's effect and, of a difference of uncertain means, how large ours is beside it."""
+    paper = {"paper": part.paper, "paper_converted": part.paper_converted, "paper_band": part.paper_band}
+    if len(part.means) == 1 or part.effect.method == "exact":
+        return {**paper, "size": None, "ratio": None}
+    estimate, given = part.effect.estimate, (part.paper_converted, part.paper_band)
+    interval = estimate.interval(verdicts.LEVEL)
+    size, ratio = verdicts.choose_size(interval, *given), verdicts.compute_ratio(estimate.value, interval, *given)
+    return {**paper, "size": size, "ratio": ratio}
 
 
 def _make_mean(weight: float, term: Term, runs: Runs, mean: float) -> Mean:
