@@ -164,6 +164,12 @@ def list_incomplete_replicas(status: Status) -> list[str]:
     return counts + ([f"{status.diverged} diverged"] if status.diverged else [])
 
 
+def count_replicas(status: Status) -> str:
+    """Write how many replicas were recorded, how many are missing, and how many diverged."""
+    counts = [] if status.missing or not status.recorded else [f"n = {status.recorded}"]
+    return ", ".join([*counts, *list_incomplete_replicas(status)])
+
+
 def make_handle(line_style: Mapping[str, Any], label: str) -> Line2D:
     """Make an entry of a legend."""
     return Line2D([], [], **line_style, label=label)

@@ -30,7 +30,12 @@ _ORIGINAL_LINE = style.ORIGINAL
 _MAX_GAP = 0.25
 """The largest difference of ours and the original that is drawn, in nats; a larger one is noted."""
 _BOOK_LINE = {"color": style.BLACK, "linewidth": 0.8, "linestyle": (0, (4, 2))}
-_MEASURES = {"words_in_book": "words of the book", "distinct_2": "different word pairs", "spaces": "spaces"}
+_MEASURES = {
+    "words_in_book": "words that the book has",
+    "distinct_2": "different pairs of words",
+    "spaces": "spaces",
+}
+"""Titles of the measures, which are shares."""
 _DECODER_STYLES = {"sample": style.OURS, "argmax": {**style.OURS, "color": style.VERMILION, "linestyle": (0, (3, 1))}}
 
 
@@ -47,14 +52,14 @@ def loss_curves(context: Context, figure_id: str, options: Mapping[str, Any]) ->
     for (loss_axes, gap_axes), name in zip(grid.T, names, strict=True):
         _plot_losses(loss_axes, gap_axes, context, name)
         loss_axes.set_title(context.get_title(name))
-        note = "".join(style.list_incomplete_replicas(context.get_status(name))[:1])
+        note = style.count_replicas(context.get_status(name))
         style.add_panel_note(loss_axes, style.OTHER_CORPUS if context.find_replaced_dataset(name) else note)
         gap_axes.set_xlabel("step", labelpad=1)
         gap_axes.axhline(0, **_ORIGINAL_LINE)
     first_axes = figure.axes[0]
     first_axes.set(yscale="log", ylabel="loss (nats per character)")
     style.set_ticks(first_axes.yaxis, [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4], lambda value: f"{value:g}")
-    grid[1, 0].set(ylabel="ours − original", ylim=(-_MAX_GAP, _MAX_GAP))
+    grid[1, 0].set(ylabel="ours − original\n(nats)", ylim=(-_MAX_GAP, _MAX_GAP))
     _add_legend(figure)
     return figure
 
@@ -110,12 +115,14 @@ def _add_legend(figure: Figure) -> None:
         style.make_band_handle(),
         style.make_handle(_ORIGINAL_LINE, "original"),
         style.make_handle({**_BATCH_STYLE, "alpha": 1}, "original, single batches"),
-        style.make_handle(_OUR_MARK, "ours at the document's steps"),
-        style.make_handle({k: v for k, v in _ORIGINAL_MARK.items() if k != "capsize"}, "original there ± 2 SD"),
+        style.make_handle(_OUR_MARK, "ours at the same steps"),
+        style.make_handle(
+            {k: v for k, v in _ORIGINAL_MARK.items() if k != "capsize"}, "original, mean ± 2 SD of batches"
+        ),
     ]
     if any(line.get_label() == "diverged" for axes in figure.axes for line in axes.lines):
         handles.append(style.make_handle(style.DIVERGED, "diverged"))
-    style.add_legend(figure, handles, 4)
+    style.add_legend(figure, handles, 3)
 
 
 def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
@@ -131,12 +138,13 @@ def measures_over_steps(context: Context, figure_id: str, options: Mapping[str, 
                 axes.axhline(book_values.mean(), **_BOOK_LINE)
             axes.set(title="" if number else label, ylim=(0, 1.03))
             style.set_integer_ticks(axes.xaxis, 4)
-        row[0].set_ylabel(context.get_title(name), fontsize=7)
+        row[0].set_ylabel(f"{context.get_title(name)}\nshare", fontsize=7)
+        style.add_panel_note(row[-1], style.count_replicas(context.get_status(name)))
     for axes in grid[-1]:
         axes.set_xlabel("step", labelpad=1)
     handles = [
         style.make_handle(_DECODER_STYLES["sample"], "sampled"),
-        style.make_handle(_DECODER_STYLES["argmax"], "argmax"),
+        style.make_handle(_DECODER_STYLES["argmax"], "argmax: the most probable character each time"),
     ]
     style.add_legend(
         figure, [*handles, style.make_handle(_BOOK_LINE, "the book itself"), style.make_band_handle(style.GREY)], 4

@@ -73,15 +73,12 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
             if len(run_points) == len(cited_points)
             else [f"{len(run_points)} of {format_count(len(cited_points), 'ratio')} run"]
         )
-        remarks += ["1 fold"] if losses.notna().sum(axis=1).max() == 1 else []
-        handles.append(
-            make_handle({**line_style, **_MARKED_LINE}, f"{kind} ({'; '.join(remarks)})" if remarks else kind)
-        )
-    for axes, title in ((left, "nats per character"), (right, "above the best ratio, nats per character")):
-        axes.set_title(title)
+        remarks.append(format_count(int(losses.notna().sum(axis=1).max()), "fold"))
+        handles.append(make_handle({**line_style, **_MARKED_LINE}, f"{kind} ({'; '.join(remarks)})"))
+    for axes, title in ((left, "test loss"), (right, "test loss above that of the best ratio")):
+        axes.set(title=title, ylabel="nats per character")
         axes.axvline(_OPTIMUM, **style.DOTTED)
         _set_ratio_axis(axes, points[points.n > 0])
-    left.set_ylabel("test loss")
     _add_legend(figure, [*handles, *_make_mark_handles(points.unstable.any())], context, names)
     return figure
 

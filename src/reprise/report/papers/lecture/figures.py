@@ -92,14 +92,14 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
         if len(points):
             # Later lines are narrower, so that one that lies on another leaves that one's edges to see.
             width, size = (
-                max(minimum, maximum - place * step) for minimum, maximum, step in ((1, 4.5, 0.7), (3, 9, 1.2))
+                max(minimum, maximum - place * step) for minimum, maximum, step in ((1, 3.2, 0.5), (3, 7, 0.9))
             )
             style.plot_mean_curve(axes, points, {**line_style, "linewidth": width, "markersize": size}, 0, 1)
-            label = ", ".join([context.get_title(name), *style.list_incomplete_replicas(context.get_status(name))])
+            label = f"{context.get_title(name)} ({style.count_replicas(context.get_status(name))})"
             ends.append((float(points.iloc[-1].mean()), label, line_style["color"]))
     chance, last = 1 / context.get_setting(names[0], "data.names"), max(distances)
     axes.axhline(chance, **style.HAIRLINE)
-    axes.annotate("by guessing", (min(distances), chance), (2, -8), textcoords="offset points", fontsize=6.5)
+    axes.annotate("by guessing", (0.38, chance), (0, -14), ("axes fraction", "data"), "offset points", fontsize=6.5)
     for height, (value, title, colour) in zip(_spread_labels([end for end, *_ in ends]), sorted(ends), strict=True):
         place = {"xytext": (1.06, height), "textcoords": axes.get_yaxis_transform()}
         arrow_style = {"arrowprops": {"arrowstyle": "-", "color": colour, "linewidth": 0.5}, "annotation_clip": False}
@@ -135,7 +135,7 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
     figure, (left, right) = style.make_panels(3.3, 1, 2, width_ratios=(1.35, 1))
     shades = left.pcolormesh(w, b, error.T, cmap="Greys", shading="gouraud", rasterized=True, vmin=0)
     figure.colorbar(shades, ax=left, label="error", pad=0.02)
-    labels = {"plain": "gradient descent", "clipped": "with Algorithm 1"}
+    labels = {"plain": "gradient descent without clipping", "clipped": "with clipping (Algorithm 1)"}
     for path, line_style in line_styles.items():
         path_points = {
             column: context.get_curve_points(name, column, path).iloc[:, 0] for column in ("weight", "bias", "error")
@@ -145,13 +145,15 @@ def error_surface(context: Context, figure_id: str, options: Mapping[str, Any]) 
         right.plot(path_points["error"], **path_style | {"markersize": line_style["markersize"] / 1.5})
         is_inside = path_points["weight"].between(w[0], w[-1]) & path_points["bias"].between(b[0], b[-1])
         if not is_inside.iloc[-1]:
-            end = f"ends at w = {path_points['weight'].iloc[-1]:.1f}, b = {path_points['bias'].iloc[-1]:.1f}"
-            left.annotate(end, (0, 1), (4, -9), "axes fraction", "offset points", fontsize=6.5)
-    left.plot(*(context.get_curve_points(name, c, "plain").iloc[0, 0] for c in ("weight", "bias")), "k*", markersize=8)
+            weight, bias = path_points["weight"].iloc[-1], path_points["bias"].iloc[-1]
+            end = f"{labels[path]}\nends at w = {weight:.1f}, b = {bias:.1f}"
+            left.annotate(end, (0, 1), (4, -4), "axes fraction", "offset points", fontsize=6.5, va="top")
+    start = (context.get_curve_points(name, column, "plain").iloc[0, 0] for column in ("weight", "bias"))
+    left.plot(*start, "k*", markersize=8, label="start of both")
     left.set(xlim=(w[0], w[-1]), ylim=(b[0], b[-1]), xlabel="weight w", ylabel="bias b")
     left.grid(visible=False)
-    right.set(xlabel="update", title="error")
-    style.add_legend(figure, left.get_legend_handles_labels()[0], ncols=2)
+    right.set(xlabel="update", ylabel="error")
+    style.add_legend(figure, left.get_legend_handles_labels()[0], ncols=3)
     return figure
 
 
@@ -169,7 +171,7 @@ _END_STYLE = {"color": style.VERMILION, "linewidth": 1.4, "linestyle": (0, (5, 1
 _BOUND_STYLE = {"color": style.BLACK, "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 4}
 _BOUNDS = [
     ("jacobian_bound", _BOUND_STYLE, "bound of equation 16"),
-    ("jacobian_bound_1", style.DOTTED, "with a slope of 1, as the notes allow"),
+    ("jacobian_bound_1", style.DOTTED, "bound with a slope of 1, as the notes allow"),
 ]
 _SPLIT_STYLES = {"start": (_START_STYLE, "before training"), "end": (_END_STYLE, "after training")}
 _MIN_NORM = 1e-70
@@ -207,13 +209,13 @@ def _draw_jacobian_panels(
                 _plot_norms(axes, points, _SPLIT_STYLES[split][0])
         _set_decade_axis(axes, [context.get_curve_points(name, "jacobian_norm", split) for split in splits])
         axes.set_title(context.get_title(name))
-        style.add_panel_note(axes, ", ".join(style.list_incomplete_replicas(context.get_status(name))))
+        style.add_panel_note(axes, style.count_replicas(context.get_status(name)))
     for axes in grid.flat[len(names) :]:
         axes.set_visible(False)
     for axes in grid[-1]:
         axes.set_xlabel("steps t − k", labelpad=1)
     for axes in grid[:, 0]:
-        axes.set_ylabel("norm (own scale)")
+        axes.set_ylabel("norm of ∂h(t)/∂h(k)")
     handles = [*(style.make_handle(*_SPLIT_STYLES[split]) for split in splits), style.make_band_handle()]
     style.add_legend(figure, [*handles, *(style.make_handle(line_style, label) for _, line_style, label in bounds)], 3)
     return figure
@@ -334,6 +336,7 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
     for line_style, name in zip(_TRANSLATION_STYLES, line_names, strict=False):
         _plot_bleu_by_length(right, context, name, line_style, labels[name])
     right.set(title="BLEU by length", xlabel="words of the source")
+    style.set_integer_ticks(right.xaxis, 6)
     handles = [
         style.make_handle({**_MEAN_STYLE, "linestyle": "none"}, "mean, 95 % interval (hollow: a single seed)"),
         style.make_handle(_SEED_STYLE, "one seed"),

@@ -17,7 +17,7 @@ from reprise.report.parts.context import Context
 from reprise.report.parts.style import (
     add_legend,
     add_panel_note,
-    list_incomplete_replicas,
+    count_replicas,
     make_band_handle,
     make_handle,
 )
@@ -56,8 +56,7 @@ def training_curves(context: Context, figure_id: str, options: Mapping[str, Any]
         last_step = max(last_step, _plot_losses(loss_axes, context, name, original_run.train_loss_nats, smooth))
         accuracy_axes.set_title(f"T = {length}")
         status = context.get_status(name)
-        notes = [*([] if status.missing else [f"n = {status.recorded}"]), *list_incomplete_replicas(status)]
-        add_panel_note(accuracy_axes, ", ".join(notes) if status.planned else status.missing_reason)
+        add_panel_note(accuracy_axes, count_replicas(status) if status.planned else status.missing_reason)
         for axes in (accuracy_axes, loss_axes):
             axes.set_xlim(0, last_step or 1)
             style.set_integer_ticks(axes.xaxis, 3)
@@ -127,7 +126,7 @@ def _add_legend(figure: Figure, smooth: int) -> None:
     handles = [
         make_handle({"color": style.BLUE, "linewidth": 1.5}, "share of our seeds"),
         make_band_handle(),
-        make_handle(_ORIGINAL_STEP, "original at 100 %"),
+        make_handle(_ORIGINAL_STEP, "original reaches 100 %"),
         make_handle({**_SEED, "alpha": 0.8}, f"one seed{rolling}"),
         make_handle(_ORIGINAL_LOSS, "original"),
         make_handle(style.HAIRLINE, "chance"),

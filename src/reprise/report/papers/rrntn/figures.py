@@ -65,10 +65,10 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
         return style.draw_empty_figure(context.get_display(figure_id).title, style.OTHER_CORPUS)
     if any(point.line[0] in _GATED_MODELS for point in points):
         return _draw_gated(context, points, names)
-    panels = {"as chosen": points}
+    panels = {"learning-rate schedule as chosen": points}
     alternative_points = _list_points(context, names, figure_id, f"@{_ALTERNATIVE}")
     if sum(bool(point.mean.n) for point in alternative_points) > 1:
-        panels["with Mikolov's schedule"] = alternative_points
+        panels["Mikolov's learning-rate schedule"] = alternative_points
     is_full_tier = context.tier == FULL  # levels of fewer epochs are not the paper's
     figure, grid = style.make_panels(3.2, 1, len(panels), sharey=True, squeeze=False)
     for axes, (title, panel_points) in zip(grid[0], panels.items(), strict=True):
