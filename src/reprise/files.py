@@ -134,6 +134,8 @@ def describe_os_error(error: OSError, action: str = "") -> str:
         return f"{where}: {file} is no folder, and one is wanted; move it away, or name another place"
     if isinstance(error, IsADirectoryError):
         return f"{where}: a folder, and a file is wanted; move it away, or name another place"
+    if isinstance(error, FileNotFoundError):
+        remedy = "make it, or correct its name"
     return f"{error.filename}: {error.strerror}; {remedy}"
 
 

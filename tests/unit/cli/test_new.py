@@ -121,6 +121,18 @@ def test_the_text_and_the_table_of_the_docs_can_be_copied(project, monkeypatch):
     assert [row.partition(",")[0] for row in table.splitlines()] == ["model", "SRN"]
 
 
+def test_a_file_that_a_preparation_does_not_find_is_no_matter_of_room(project, capsys):
+    text = CORPUS.replace("    return", '    (raw / "none.txt").read_text()\n    return')
+    (project / project.name / "corpus.py").write_text(text)
+    edit(project, "config/config.yaml", "prepare: synthetic", f"prepare: {project.name}.corpus:prepare")
+    edit(project, paper_of(project), "      vocabulary_size: {value: 100, from: deviation small}\n", "")
+    edit(project, paper_of(project), "training_sentences:", "sentences:")
+    assert main(["prepare", f"{project.name}/srn"]) != 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "none.txt" in line
+    assert "room" not in line
+
+
 def test_a_project_of_the_quick_tier_alone_lists_the_answers_of_that_tier(project, capsys):
     assert main(["verify"]) == 0
     decisions = json.loads((project / "results/quick/claims.json").read_text(encoding="utf-8"))
