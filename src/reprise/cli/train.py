@@ -41,7 +41,8 @@ def train_command(options: argparse.Namespace) -> None:
             require_owner(*(load_record(output), f"--output {output}", resolved, options.replica, "name another file"))
         else:
             load_record(output, resolved, options.replica)
-        print(f"{output}: already there; nothing to train (--output FILE trains it again)")
+        file = "another FILE" if options.output else "FILE"
+        print(f"{output}: already there; nothing to train (--output {file} trains it again)")
         return
     corpus = _find_corpus(resolved, options.corpus)
     require_place(output, f"--output {output}" if options.output else str(output))

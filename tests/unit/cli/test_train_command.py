@@ -32,6 +32,8 @@ def test_the_record_is_named_and_not_made_twice(clone, capsys):
     assert train(0, "--output", "again.json") == 0
     assert capsys.readouterr().out == "again.json: done\n"
     assert json.loads(Path("again.json").read_text(encoding="utf-8"))["replica"] == 0
+    assert train(0, "--output", "again.json") == 0
+    assert "--output another FILE" in capsys.readouterr().out
     assert train(7) == 0
     note = "note: the tier quick has replica 0 alone; this record is not collected\n"
     assert capsys.readouterr() == (f"{one.get_record_path(7)}: done\n", note)
