@@ -1,1 +1,1 @@
-"""Training: protocols, checkpoints, locks, and the loop that makes one run record of one replica."""
+"""Training: protocols, jobs, checkpoints and locks, and the trainer that makes the run records of replicas."""
