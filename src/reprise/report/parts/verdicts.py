@@ -1,5 +1,6 @@
 """Show answers where people look at numbers: beside the experiments they rest on, and under alternative settings."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -192,7 +193,8 @@ def name_alternative(paper: Paper, suffix: str) -> str:
     """Name an alternative setting: "with Mikolov's schedule"; by default its assumption's title and its name."""
     assumption, _, alternative = suffix.partition("=")
     entry = paper.assumptions[assumption]
-    return entry.alternatives[alternative].words or f"{entry.title}: {alternative.replace('-', ' ')}"
+    name = re.sub(r"(\d)-(\d)", r"\1.\2", alternative).replace("-", " ")  # "rho-0-99": "rho 0.99"
+    return entry.alternatives[alternative].words or f"{entry.title}: {name}"
 
 
 def list_decision_rules(claim: Claim, decision: Decision | None) -> list[tuple[str, str]]:
