@@ -1,6 +1,7 @@
 """Fixtures that several test files share."""
 
 import fcntl
+import logging
 import os
 import pickle
 import shutil
@@ -34,6 +35,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+@pytest.fixture(autouse=True)
+def fresh_log():
+    """Undo what a command of an earlier test made of the package's log: `--quiet` hides warnings."""
+    package = logging.getLogger("reprise")
+    package.handlers = []
+    package.setLevel(logging.NOTSET)
 
 
 @pytest.fixture
