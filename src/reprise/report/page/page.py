@@ -26,7 +26,6 @@ from reprise.config.displays import Entry, list_entries
 from reprise.config.project import Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError
-from reprise.evidence.readings import rank_readings
 from reprise.evidence.stability import RISE
 from reprise.evidence.verdicts import EQUIVALENCE_TAIL, JUDGED, TAIL
 from reprise.evidence.verdicts.kinds import CLEAR
@@ -279,7 +278,7 @@ def _describe_decision(tier: str, context: Context, answer: Answer) -> dict[str,
 
 def _list_setting_distances(context: Context) -> list[tuple[str, ...]]:
     """List the distance of each setting from the paper's numbers; none without alternatives."""
-    settings = rank_readings(context.paper, context.runs)
+    settings = context.readings
     return make_reading_rows(settings) if len(settings) > 1 else []
 
 

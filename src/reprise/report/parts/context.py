@@ -19,6 +19,7 @@ from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
 from reprise.errors import UserError
 from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.load import load_paper
+from reprise.evidence.readings import Distance, rank_readings
 from reprise.evidence.runs import Curve, Quantity, Replica, Runs, Table, trains
 from reprise.records.record import REMEDY
 from reprise.records.resolved import FULL, TIERS, Resolved
@@ -172,6 +173,11 @@ class Context:
     def measured_runs(self) -> Table:
         """Return the same runs for measuring; the variance of a family is computed once."""
         return Table(self.runs)
+
+    @cached_property
+    def readings(self) -> list[Distance]:
+        """Rank the readings of the paper by their distance from its numbers; page, tables and README show them."""
+        return rank_readings(self.paper, self.runs)
 
     def list_replicas(self, experiment: str, status: str | None = None) -> list[Replica]:
         """List the replicas of an experiment or variant; all, or only those "finished" or "diverged"."""

@@ -292,15 +292,18 @@ def spell_unit(unit: str | None) -> str:
 
 def _describe_metric(term: Term) -> str:
     """Write the metric of a term with its unit: "test cross-entropy (nats per token)"."""
-    unit = spell_unit(term.unit)
-    return f"{name_metric(term.metric, term.split)}{f' ({unit})' if unit else ''}"
+    return _add_unit(name_metric(term.metric, term.split), term.unit)
 
 
 def _describe_measure(gap: Gap) -> str:
     """Write what both gains are of, with its unit: "test loss (nats per token)" of losses of several bands."""
-    unit = spell_unit(gap.unit)
     names = dict.fromkeys(name_measure(term.metric, term.split) for term in gap.terms)
-    return f"{' and '.join(names)}{f' ({unit})' if unit else ''}"
+    return _add_unit(" and ".join(names), gap.unit)
+
+
+def _add_unit(name: str, unit: str | None) -> str:
+    """Write a name with its unit in brackets, if that is one of an entropy."""
+    return f"{name} ({spelled})" if (spelled := spell_unit(unit)) else name
 
 
 def _is_higher_better(term: Term) -> bool:

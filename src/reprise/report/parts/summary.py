@@ -301,7 +301,7 @@ def _list_number_distances(document: Document) -> list[NumberDistance]:
     paper = document.context.paper
     if document.context.tier != FULL:
         return []
-    ranked = [one for one in readings.rank_readings(paper, document.context.runs) if one.rows >= readings.MIN_ROWS]
+    ranked = [one for one in document.context.readings if one.rows >= readings.MIN_ROWS]
     equal_rank = {
         f"{assumption}={name}": choice for assumption, name, choice in paper.list_choices() if choice.co_primary
     }

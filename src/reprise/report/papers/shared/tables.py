@@ -13,7 +13,6 @@ from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, compute_numb
 from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision, Estimated
 from reprise.evidence.losses import list_losses_by_count
-from reprise.evidence.readings import rank_readings
 from reprise.evidence.runs import Runs
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.resolved import FULL
@@ -86,7 +85,7 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     if origins := _list_unprinted_origins(context):
         notes.append(f"Paper: numbers that the document does not print have another origin: {'; '.join(origins)}.")
     notes += _list_deviations(context)
-    if distances := rank_readings(context.paper, context.runs)[1:]:
+    if distances := context.readings[1:]:
         distance_rows = [READING_HEADERS, ["--"] * len(READING_HEADERS), *make_reading_rows(distances)]
         distance_text = "\n".join(f"| {' | '.join(line)} |" for line in distance_rows)
         details.append(("Settings by their distance from the paper's numbers", [distance_text]))
