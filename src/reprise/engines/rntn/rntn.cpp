@@ -78,9 +78,7 @@ struct Run {
         maxima((size_t)MAX_T * tiles), sums((size_t)MAX_T * tiles * 2), r(MAX_T * Mw),
         f(MAX_T * Mw), dr(MAX_T * Mw), df(MAX_T * Mw), dz(MAX_T * Hw), dh(Hw),
         out{H, tiles, count_group_tiles(m.V, H), m.W_o, L.data, inputs.data, steps.data,
-            dH_sums.data, dH.data, maxima.data, (double*)sums.data} {
-    std::fill(inputs.data + H * MAX_T, inputs.data + (H + 1) * MAX_T, 1.f);
-  }
+            dH_sums.data, dH.data, maxima.data, (double*)sums.data} {}
 
   float* state(int t) { return h.data + t * Hw; }  // before word t
   float* U(int x) { return m.U_h + (long)m.matrix_of[x] * H * Hw; }
@@ -110,9 +108,10 @@ struct Run {
       dropout.mask(token + t, H, mask);
       for (int j = 0; j < H; j++) {
         const float x = state(t + 1)[j] * mask[j];
-        inputs.data[j * MAX_T + t] = x;
+        inputs.data[j * T + t] = x;
         scaled[j] = -learning_rate * x;
       }
+      inputs.data[H * T + t] = 1;
       scaled[H] = -learning_rate;
     }
   }
