@@ -150,10 +150,10 @@ def select_workloads(
 
 def make_default_path(name: str, jobs: int | None) -> Path:
     """Return the committed place of a benchmark's result on this processor, of `jobs` at once if there are any."""
-    from benchmarks.processor import name_processor, read_cpuinfo
+    from benchmarks.processor import name_processor
     from benchmarks.table import COMMITTED, JOBS
     from reprise.environment import get_instruction_set
-    from reprise.training.devices import read_processor_name
+    from reprise.processor import read_cpuinfo, read_processor_name
 
     stem = name_processor(read_processor_name(), read_cpuinfo(), get_instruction_set())
     return (COMMITTED / JOBS if jobs else COMMITTED) / name / f"{stem}.json"

@@ -13,7 +13,7 @@ from project import PYTHON, Project, script
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.records.record import Outcome, make_record, write_record
-from reprise.training.devices import read_processor_name
+from reprise.processor import read_processor_name
 
 pytestmark = pytest.mark.pipeline
 

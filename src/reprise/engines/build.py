@@ -30,6 +30,7 @@ from reprise.engines.caches import read_caches
 from reprise.environment import BUILD, MARCH, get_build_folder, get_instruction_set
 from reprise.errors import UserError
 from reprise.files import atomic_path, write_atomically
+from reprise.processor import read_cpuinfo
 
 _LOG = logging.getLogger(__name__)
 SOURCES = Path(__file__).parent
@@ -267,10 +268,6 @@ def _compute_fingerprint(compiler: list[str], name: str) -> str:
 
 def _describe_cpu() -> str:
     """Return a text that differs between CPUs of different instruction sets."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
+    facts = read_cpuinfo()
     keys = ("model name", "cpu family", "flags", "Features", "CPU part")
-    first = {line.split(":")[0].strip(): line for line in reversed(lines) if ":" in line}
-    return "\n".join(first[key] for key in keys if key in first)
+    return "\n".join(facts[key] for key in keys if key in facts) or platform.processor()

@@ -1,8 +1,7 @@
-"""The processor, and which GPUs a job could use, found without importing torch."""
+"""Which GPUs a job could use, found without importing torch."""
 
 import fcntl
 import os
-import platform
 import shutil
 import tempfile
 import time
@@ -19,17 +18,6 @@ DEVICE_FILES = Path("/dev")
 def prepare_environment() -> None:
     """Set what cuBLAS needs to add in the same order in every run; to be called before torch is imported."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-
-
-def read_processor_name() -> str:
-    """Return the processor's name."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def has_network(experiment: Resolved) -> bool:

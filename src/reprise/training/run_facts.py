@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 import reprise
-from reprise.training.devices import read_processor_name
+from reprise.processor import read_processor_name
 
 
 def reset_peak_memory() -> None:

@@ -23,7 +23,7 @@ from benchmarks.__main__ import main, select_workloads
 from benchmarks.goals import Goal, list_general_goals
 from benchmarks.harness import Budget, compare_implementations, find_disagreement, run_bench
 from benchmarks.limits import LEVELS, compute_lower_limit, find_level, measure_bandwidths, measure_peak
-from benchmarks.processor import name_processor, read_cpuinfo
+from benchmarks.processor import name_processor
 from benchmarks.rntn import BLOCK, Workload
 from benchmarks.table import COMMITTED, make_committed_table
 from benchmarks.timing import Repetition, interleave, summarise, time_repetition
@@ -31,6 +31,7 @@ from benchmarks.worker import Worker, WorkerFailed
 from reprise.engines import build
 from reprise.engines.caches import Caches
 from reprise.errors import EXIT_FAILED, EXIT_USAGE, UserError
+from reprise.processor import read_cpuinfo
 
 SENTENCES = Workload("sentences", "none", 50, 8, matrices=5, sentences=True)
 EXPECTED = {"loss": 1.0, "update_norms": {}}
@@ -431,6 +432,7 @@ vendor_id	: of another core
         ("AuthenticAMD", 26, 2, "amd-epyc-zen-5"),
         ("AuthenticAMD", 23, 49, "amd-epyc-23-49"),
         ("GenuineIntel", 25, 1, "amd-epyc-25-1"),
+        ("GenuineIntel", 6, 106, "amd-epyc-ice-lake"),
     ],
 )
 def test_a_file_is_named_after_the_generation_or_the_numbers_of_the_processor(vendor, family, model, name, tmp_path):
