@@ -2,7 +2,8 @@
 
 Every implementation first has to compute the readable model's update. One that computes another is not timed, and the
 command exits 1. All are timed by turns. Run nothing else meanwhile. A repetition is disturbed if other processes took
-more than 5 % of a core meanwhile. It is counted, but left out of the medians as long as there are three others.
+more than 5 % of a core meanwhile, or if the core read its L1 cache more than 10 % below its best just before or after.
+Disturbed ones are left out of the medians where three others are left.
 
 From the root of the clone: `python -m benchmarks rntn --only h100-k --budget 150`. Three names print tables in
 Markdown. `table` shows the committed results, `machines` the same replicas under two releases of torch or on two

@@ -1,6 +1,7 @@
 """Runs a benchmark: every implementation is checked, then all are timed by turns; goals and tables of the result."""
 
 import contextlib
+import dataclasses
 import math
 import os
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import tasks
 from benchmarks.goals import Goal
-from benchmarks.limits import compute_lower_limit, find_level, measure_bandwidths, measure_peak
+from benchmarks.limits import CoreProbe, compute_lower_limit, find_level, measure_bandwidths, measure_peak
 from benchmarks.timing import Repetition, interleave, summarise
 from benchmarks.worker import Worker, WorkerFailed
 
@@ -64,6 +65,7 @@ def run_bench(
         head = {"schema": SCHEMA, "bench": name, "machine": collect_machine_facts(core), "peak_gflops": None}
         head |= {"bandwidth_gb": None if on_gpu else measure_bandwidths()}
         peak = None if on_gpu else measure_peak()
+        measure_core = (lambda: None) if on_gpu else CoreProbe().measure_share
         rows, workloads = [], []
         end = time.monotonic() + budget
         for number, (workload, implementations) in enumerate(selected):
@@ -73,7 +75,9 @@ def run_bench(
                 if seconds <= 0:
                     report(f"{workload.name}: not timed; the budget is used up")
                     continue
-            description, timed_rows = _time_workload(name, bench, workload, implementations, seconds, report)
+            description, timed_rows = _time_workload(
+                name, bench, workload, implementations, seconds, report, measure_core
+            )
             workloads.append(description)
             rows += timed_rows
             # The better of two: a disturbance at the start would make all look close to the peak.
@@ -85,7 +89,13 @@ def run_bench(
 
 
 def _time_workload(
-    name: str, bench: ModuleType, workload: Any, implementations: Sequence[str], seconds: float, report: Report
+    name: str,
+    bench: ModuleType,
+    workload: Any,
+    implementations: Sequence[str],
+    seconds: float,
+    report: Report,
+    measure_core: Callable[[], float | None],
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return what a workload is, and a row an implementation."""
     budget = Budget(seconds, includes_checks=getattr(bench, "ON_GPU", False))
@@ -94,7 +104,7 @@ def _time_workload(
         facts |= {"bytes_a_token": task.bytes_a_token, "from": find_level(workload.weight_bytes)}
         expected = tasks.compute_expected(task)
         report(f"{workload.name}: {facts['text']}")
-        compared = compare_implementations(name, Path(folder), expected, implementations, budget, report)
+        compared = compare_implementations(name, Path(folder), expected, implementations, budget, report, measure_core)
     rows = [{"workload": workload.name, **row} for row in compared]
     _set_ratios(rows)
     return workload.describe() | facts, rows
@@ -146,11 +156,15 @@ def compare_implementations(
     implementations: Iterable[str],
     budget: Budget,
     report: Report,
+    measure_core: Callable[[], float | None] = lambda: None,
 ) -> list[dict[str, Any]]:
-    """Return a row an implementation: its speed, or in `note` why there is none."""
+    """Return a row an implementation: its speed, or in `note` why there is none.
+
+    `measure_core` returns the share of its speed that the core gives.
+    """
     end = time.monotonic() + budget.seconds
     with ExitStack() as stack:
-        comparison = _Comparison(bench, folder, expected, report, stack)
+        comparison = _Comparison(bench, folder, expected, report, measure_core, stack)
         for name in implementations:
             comparison.prepare(name, budget.limit_preparation(end))
         comparison.time(budget.limit_repetitions(end))
@@ -163,8 +177,17 @@ class _Comparison:
     `rows` has a row of each; `ready` those that agree with the readable model, with what they say of themselves.
     """
 
-    def __init__(self, bench: str, folder: Path, expected: Mapping[str, Any], report: Report, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        bench: str,
+        folder: Path,
+        expected: Mapping[str, Any],
+        report: Report,
+        measure_core: Callable[[], float | None],
+        stack: ExitStack,
+    ) -> None:
         self.bench, self.folder, self.expected, self.report, self.stack = bench, folder, expected, report, stack
+        self.measure_core = measure_core
         self.rows: dict[str, dict[str, Any]] = {}
         self.ready: dict[str, tuple[Worker, dict[str, Any]]] = {}
 
@@ -197,10 +220,13 @@ class _Comparison:
         pace, block = facts["seconds_a_piece"], facts["block"]
         count = block * max(1, round(seconds / pace / block))
         try:
-            return worker.run(count, 60 + 20 * count * pace)
+            before = self.measure_core()
+            repetition = worker.run(count, 60 + 20 * count * pace)
+            after = self.measure_core()
         except WorkerFailed as failure:
             self._record_failure(name, worker, failure)
             return None
+        return repetition if before is None else dataclasses.replace(repetition, core=min(before, after))
 
     def _record_failure(self, name: str, worker: Worker, failure: WorkerFailed) -> None:
         worker.close()  # or it might go on computing while others are timed

@@ -72,6 +72,36 @@ def measure_bandwidths(seconds: float = 0.3, clock: Callable[[], float] = time.p
     return measured
 
 
+class CoreProbe:
+    """Tells which share of its speed the core gives to this process, by how fast it reads from the L1 cache.
+
+    Cores are often halves of a physical one. What works on the other half, on a rented machine that of a stranger,
+    takes loads, instructions and cache, and no clock of this machine shows it.
+    """
+
+    SIZE = 16 << 10
+    """Bytes that every L1 data cache holds."""
+
+    def __init__(self, seconds: float = 0.5, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.library, self.clock, self.best = _load_library(), clock, 0.0
+        if self.library:
+            from reprise.engines.build import allocate_in_huge_pages
+
+            (self.numbers,) = allocate_in_huge_pages([(self.SIZE // 4 // CHUNK * CHUNK,)])
+            self.numbers.fill_(1.0)
+            self.measure_share(seconds)
+
+    def measure_share(self, seconds: float = 2 * BURST) -> float | None:
+        """Return the rate over the best one so far; None where there is no C++ compiler."""
+        if not self.library:
+            return None
+        rate = _measure_rate(
+            lambda rounds: self.library.read(self.numbers, len(self.numbers), rounds), 1000, seconds, self.clock
+        )
+        self.best = max(self.best, rate)
+        return rate / self.best
+
+
 def find_level(size: int, caches: Caches | None = None) -> str:
     """Return the level of LEVELS that holds weights of so many bytes."""
     caches = caches or read_caches()

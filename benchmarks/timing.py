@@ -12,6 +12,9 @@ from typing import Any
 QUIET_SHARE = 0.05
 """Others may take this much of one core during a repetition that still counts as quiet."""
 
+QUIET_CORE = 0.9
+"""The core must give this share of its speed before and after a repetition that counts as quiet."""
+
 ENOUGH_QUIET = 3
 """With so many quiet repetitions the others are left out of median, low and high."""
 
@@ -33,11 +36,15 @@ def read_clocks() -> tuple[float, float, float | None]:
 
 @dataclass(frozen=True)
 class Repetition:
-    """`tokens` done in `seconds`; `others` is CPU time of other processes meanwhile, None if unknown."""
+    """`tokens` done in `seconds`; `others` is CPU time of other processes meanwhile, None if unknown.
+
+    `core` is the share of its speed that the core gave, see `limits.CoreProbe`; None if it was not measured.
+    """
 
     tokens: float
     seconds: float
     others: float | None
+    core: float | None = None
 
     @property
     def rate(self) -> float:
@@ -47,7 +54,8 @@ class Repetition:
     @property
     def is_quiet(self) -> bool:
         """Known to be undisturbed."""
-        return self.others is not None and self.others <= QUIET_SHARE * self.seconds
+        free = self.core is None or self.core >= QUIET_CORE
+        return free and self.others is not None and self.others <= QUIET_SHARE * self.seconds
 
 
 def time_repetition(

@@ -12,8 +12,8 @@ from project import PYTHON, Project, script
 
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
-from reprise.records.record import Outcome, make_record, write_record
 from reprise.processor import read_processor_name
+from reprise.records.record import Outcome, make_record, write_record
 
 pytestmark = pytest.mark.pipeline
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from reprise.errors import UserError
+from reprise.processor import read_processor_name
 from reprise.records.record import read_records
 from reprise.records.resolved import Resolved
-from reprise.processor import read_processor_name
 
 _TIME_FACTOR = 3.0
 """The ratio of a time limit to the estimate: a node may be slower than this machine, or busy."""

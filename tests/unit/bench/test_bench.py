@@ -1,6 +1,7 @@
 """The harness of the benchmarks: clocks, goals, what is chosen and refused, and a small one from end to end."""
 
 import errno
+import itertools
 import json
 import os
 import time
@@ -22,7 +23,7 @@ from benchmarks import BENCHES, harness, jobs, rntn, tasks, timing, worker
 from benchmarks.__main__ import main, select_workloads
 from benchmarks.goals import Goal, list_general_goals
 from benchmarks.harness import Budget, compare_implementations, find_disagreement, run_bench
-from benchmarks.limits import LEVELS, compute_lower_limit, find_level, measure_bandwidths, measure_peak
+from benchmarks.limits import LEVELS, CoreProbe, compute_lower_limit, find_level, measure_bandwidths, measure_peak
 from benchmarks.processor import name_processor
 from benchmarks.rntn import BLOCK, Workload
 from benchmarks.table import COMMITTED, make_committed_table
@@ -54,6 +55,11 @@ def test_a_repetition_is_quiet_if_others_took_at_most_a_twentieth_of_a_core(own,
     assert one.rate == pytest.approx(150)
     assert one.others == (None if others is None else pytest.approx(others))
     assert one.is_quiet is quiet
+
+
+@pytest.mark.parametrize(("core", "quiet"), [(None, True), (0.91, True), (0.89, False)])
+def test_a_repetition_is_quiet_if_the_core_gives_nine_tenths_of_its_speed(core, quiet):
+    assert Repetition(300, 2.0, 0.0, core).is_quiet is quiet
 
 
 def test_idle_and_waiting_cores_are_not_busy_and_stolen_ones_are(monkeypatch, tmp_path):
@@ -258,6 +264,15 @@ def test_what_fails_is_closed_before_the_others_go_on(monkeypatch):
     assert FakeWorker.log[:6] == expected
 
 
+def test_the_core_is_probed_before_and_after_every_repetition(monkeypatch):
+    monkeypatch.setattr(harness, "Worker", FakeWorker)
+    shares = itertools.chain([1.0, 0.5, 0.5, 1.0], itertools.repeat(1.0))
+    (row,) = compare_implementations(
+        "toy", Path(), EXPECTED, ["sound"], Budget(1.0), lambda line: None, lambda: next(shares)
+    )
+    assert (row["reps"], row["quiet_reps"]) == (9, 7)
+
+
 def test_on_a_gpu_the_budget_is_for_checks_too(monkeypatch):
     """Of four seconds, checks get three. The first takes them all, so that no other one begins."""
     clock, limits = [0.0], []
@@ -455,6 +470,19 @@ def test_the_limit_is_the_lower_of_two_lines(monkeypatch):
     assert compute_lower_limit(1e6, 1e3, "L2", None, bandwidth) is None
     monkeypatch.setattr(build, "load_functions", Mock(side_effect=build.NoCompiler("none")))
     assert measure_bandwidths() is None
+
+
+@needs_compiler
+def test_the_core_is_compared_with_its_best_rate():
+    ticks = iter([0.0, 0.0, 0.02, 1.0, 1.0, 1.04])
+    probe = CoreProbe(0.02, lambda: next(ticks))
+    assert probe.measure_share(0.04) == pytest.approx(0.5)  # the same rounds take twice as long
+    assert probe.best == pytest.approx(1000 / 0.02)
+
+
+def test_without_a_compiler_the_core_is_not_compared(monkeypatch):
+    monkeypatch.setattr(build, "load_functions", Mock(side_effect=build.NoCompiler("none")))
+    assert CoreProbe().measure_share() is None
 
 
 @needs_compiler

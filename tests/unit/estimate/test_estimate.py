@@ -13,9 +13,9 @@ from reprise.estimate.estimates import (
     format_duration,
     summarise_estimates,
 )
+from reprise.processor import read_processor_name
 from reprise.records.record import Outcome, make_record, write_record
 from reprise.records.resolved import Resolved
-from reprise.processor import read_processor_name
 
 HERE, OTHER = f"cpu ({read_processor_name()})", "cpu (A slower one)"
 CHECK = Resolved("p", "check", "quick", "t", 1, {"check": "c"}, {}, None)
