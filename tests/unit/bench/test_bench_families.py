@@ -133,7 +133,7 @@ from benchmarks import worker
 worker.WARM_SECONDS = 0.0
 for place in map(Path, sys.argv[1:]):
     bench, name, _ = place.name.split("_")
-    _, facts = worker.prepared(bench, name, place)
+    _, facts = worker.prepare_stream(bench, name, place)
     (place / "facts.json").write_text(json.dumps(facts))
 assert "torch" not in sys.modules
 """
@@ -150,7 +150,7 @@ def test_jax_makes_the_same_update_without_torch(folder):
             place.mkdir()
             expected[place] = tasks.compute_expected(made(bench, workload, place)[0])
     # One process for all, and not this one: JAX's threads would disturb tests that fork.
-    environment = os.environ | worker.ENVIRONMENT
+    environment = os.environ | worker.ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, worker.PATHS))}
     subprocess.run([sys.executable, "-c", TRAIN_IN_JAX, *map(str, expected)], env=environment, check=True)
     for place, wanted in expected.items():
         assert find_disagreement(wanted, json.loads((place / "facts.json").read_text())) is None
