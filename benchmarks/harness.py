@@ -101,7 +101,7 @@ def _time_workload(
     budget = Budget(seconds, includes_checks=getattr(bench, "ON_GPU", False))
     with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
         task, facts = bench.make_task(workload, Path(folder))
-        facts |= {"bytes_a_token": task.bytes_a_token, "from": find_level(workload.weight_bytes)}
+        facts["traffic"] = [{"bytes_a_token": passed, "from": find_level(size)} for passed, size in task.traffic]
         expected = tasks.compute_expected(task)
         report(f"{workload.name}: {facts['text']}")
         compared = compare_implementations(name, Path(folder), expected, implementations, budget, report, measure_core)
@@ -123,7 +123,8 @@ def set_shares(result: dict[str, Any]) -> None:
     for row in result["rows"] if peak else ():
         workload = workloads[row["workload"]]
         flops = workload["flops_a_token"]
-        limit = compute_lower_limit(flops, workload["bytes_a_token"], workload["from"], peak, result["bandwidth_gb"])
+        traffic = [(part["bytes_a_token"], part["from"]) for part in workload["traffic"]]
+        limit = compute_lower_limit(flops, traffic, peak, result["bandwidth_gb"])
         if row["median"]:
             row["share_of_peak"] = row["median"] * flops / (peak * 1e9)
             row["share_of_limit"] = row["median"] / limit if limit else None

@@ -1,11 +1,11 @@
 """What a core can do at most: a roofline of two lines, for arithmetic and for what the weights' traffic takes.
 
 Every workload counts the operations and the bytes of a token in its family's module. Bytes are the least traffic of its
-weights. Each weight is read once in every pass that needs it, from the level of the memory that holds them all.
+weights: a weight is read once in every pass that needs it, from the level that holds all weights of its kind.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reprise.engines.caches import Caches, read_caches
@@ -109,17 +109,19 @@ def find_level(size: int, caches: Caches | None = None) -> str:
 
 
 def compute_lower_limit(
-    flops: float, traffic: float, level: str, peak: float | None, bandwidth: Mapping[str, float] | None
+    flops: float,
+    traffic: Sequence[tuple[float, str]],
+    peak: float | None,
+    bandwidth: Mapping[str, float] | None,
 ) -> float | None:
     """Return the tokens a second of the lower line, None where nothing was measured.
 
     Args:
         flops: Operations a token.
-        traffic: Bytes a token.
-        level: Where the bytes come from, one of LEVELS.
+        traffic: Bytes a token, and which of LEVELS they come from.
         peak: 10**9 operations a second.
         bandwidth: 10**9 bytes a second by level.
     """
     if not peak or not bandwidth:
         return None
-    return 1e9 * min(peak / flops, bandwidth[level] / traffic)
+    return 1e9 / max(flops / peak, sum(passed / bandwidth[level] for passed, level in traffic))

@@ -81,15 +81,22 @@ class Task(tasks.Task):
         return int(self.offsets[last] - self.offsets[first])
 
     @property
-    def bytes_a_token(self) -> float:
-        """Traffic of the weights: W_o is read forward, read back and written; a matrix read twice more, for its update.
+    def traffic(self) -> list[tuple[float, int]]:
+        """W_o, and matrices that all words share: a subsequence reads them forward, reads them back and writes them.
 
-        W_o is used once a subsequence, and so are matrices that all words share.
+        A word's own matrix is read and written; between its three passes a cache keeps it.
         """
         w, length = self.workload, len(self.inputs) / len(self)
-        if w.factors or w.matrices == 1:
-            return 3 * w.weight_bytes / length
-        return 4 * (3 * w.hidden * w.vocabulary / length + 4 * w.hidden**2)
+        output = 4 * w.hidden * w.vocabulary
+        matrices = w.weight_bytes - output
+        shared = w.factors or w.matrices == 1
+        own = 3 * matrices / length if shared else 2 * 4 * w.hidden**2
+        return [(3 * output / length, output), (own, matrices)]
+
+    @property
+    def bytes_a_token(self) -> float:
+        """The sum of `traffic`."""
+        return sum(passed for passed, _ in self.traffic)
 
     def pad(self) -> tuple[np.ndarray, ...]:
         """Return the same s subsequences, filled up to LENGTH words, for programs that are compiled for one length.

@@ -60,6 +60,11 @@ class Task:
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
     block = 1
 
+    @property
+    def traffic(self) -> list[tuple[float, int]]:
+        """Bytes a token of the passes over weights, and of how many bytes of weights: those are in one cache or none."""
+        return [(self.bytes_a_token, self.workload.weight_bytes)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Windows(Task):

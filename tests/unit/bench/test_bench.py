@@ -465,9 +465,10 @@ def test_the_limit_is_the_lower_of_two_lines(monkeypatch):
     caches = Caches(32 << 10, 1 << 20, 32 << 20)
     assert [find_level(size, caches) for size in (1 << 20, (1 << 20) + 1, 33 << 20)] == list(LEVELS)
     bandwidth = {"L2": 100.0, "L3": 50.0, "memory": 10.0}
-    assert compute_lower_limit(1e6, 1e3, "memory", 100.0, bandwidth) == pytest.approx(1e5)  # arithmetic
-    assert compute_lower_limit(1e6, 1e6, "memory", 100.0, bandwidth) == pytest.approx(1e4)  # traffic
-    assert compute_lower_limit(1e6, 1e3, "L2", None, bandwidth) is None
+    assert compute_lower_limit(1e6, [(1e3, "memory")], 100.0, bandwidth) == pytest.approx(1e5)  # arithmetic
+    two_levels = [(1e6, "memory"), (5e6, "L3")]
+    assert compute_lower_limit(1e6, two_levels, 100.0, bandwidth) == pytest.approx(5e3)  # traffic
+    assert compute_lower_limit(1e6, [(1e3, "L2")], None, bandwidth) is None
     monkeypatch.setattr(build, "load_functions", Mock(side_effect=build.NoCompiler("none")))
     assert measure_bandwidths() is None
 

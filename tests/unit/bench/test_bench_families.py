@@ -208,8 +208,8 @@ def test_flops_are_those_of_the_dense_products():
 @pytest.mark.parametrize(
     ("family", "name", "weights", "traffic"),
     [
-        # W_o three times for 20 words, the matrix of a word four times
-        ("rntn", "r-rntn", 8 * 50 + 5 * 64, 3 * 400 / 20 + 4 * 64),
+        # W_o three times for 20 words, the matrix of a word twice
+        ("rntn", "r-rntn", 8 * 50 + 5 * 64, 3 * 400 / 20 + 2 * 64),
         ("rntn", "s-rnn", 8 * 50 + 64, 3 * (400 + 64) / 20),
         # three windows of 35 steps of 20 words: 6 passes a window over weights of input and output, 2 a step over U
         ("gated", "lstm", 4 * 6 * (7 + 6) + 300, 6 * (4 * 6 * 7 + 300) / 700 + 2 * 4 * 36 / 20),
@@ -223,6 +223,8 @@ def test_bytes_are_those_of_the_passes_over_the_weights(family, name, weights, t
     task, _ = made(family, TINY[family][name], tmp_path)
     assert task.workload.weight_bytes == 4 * weights
     assert task.bytes_a_token == pytest.approx(4 * traffic)
+    parts = task.traffic
+    assert [sum(numbers) for numbers in zip(*parts, strict=True)] == pytest.approx([4 * traffic, 4 * weights])
 
 
 def test_words_of_a_step_that_share_a_matrix_share_its_traffic(tmp_path):
