@@ -155,6 +155,12 @@ def make_speed_lines(results: Sequence[BenchResult]) -> list[str]:
     return [*lines, ""]
 
 
+def format_missed(value: float, goal: float) -> str:
+    """Return what missed a goal in three digits, or in as many more as tell it from the goal."""
+    texts = (f"{value:.{digits}g}" for digits in range(3, 18))
+    return next(text for text in texts if float(text) < goal)
+
+
 def make_goal_lines(results: Sequence[BenchResult]) -> list[str]:
     """Return which workloads reach the goals of every processor."""
     lines = make_table("goal on every processor", "processor", "reached by", "missed by")
@@ -171,7 +177,11 @@ def make_goal_lines(results: Sequence[BenchResult]) -> list[str]:
                 for title, goal in list_general_goals(one.bench, one.ours)
                 if belongs(goal) and (value := goal.measure(one.rows)) is not None
             ]
-            wrong = [f"{title}: {value:.3g}" for title, goal, value in measured if value < goal.at_least]
+            wrong = [
+                f"{title}: {format_missed(value, goal.at_least)}"
+                for title, goal, value in measured
+                if value < goal.at_least
+            ]
             reached = f"{len(measured) - len(wrong)} of {len(measured)}" if measured else "not measured"
             lines.append(make_line([text, f"`{processor}`", reached, "; ".join(wrong)]))
     return [*lines, ""]
@@ -187,7 +197,9 @@ def make_missed_lines(results: Sequence[BenchResult]) -> list[str]:
         for goal in one.bench.GOALS:
             value = goal.measure(one.rows)
             if value and value < goal.at_least:
-                lines.append(make_line([f"`{name}`", f"`{one.processor}`", str(goal), f"{value:.3g}"]))
+                lines.append(
+                    make_line([f"`{name}`", f"`{one.processor}`", str(goal), format_missed(value, goal.at_least)])
+                )
     head = make_table("benchmark", "processor", "goal", "measured")
     return [f"Goals of single workloads that were missed: {len(lines)}.", "", *head, *lines]
 

@@ -62,7 +62,7 @@ class Task:
 
     @property
     def traffic(self) -> list[tuple[float, int]]:
-        """Bytes a token of the passes over weights, and of how many bytes of weights: those are in one cache or none."""
+        """Bytes a token that are read and written of some weights, and the bytes of those weights, by kind."""
         return [(self.bytes_a_token, self.workload.weight_bytes)]
 
 

@@ -26,7 +26,7 @@ from benchmarks.harness import Budget, compare_implementations, find_disagreemen
 from benchmarks.limits import LEVELS, CoreProbe, compute_lower_limit, find_level, measure_bandwidths, measure_peak
 from benchmarks.processor import name_processor
 from benchmarks.rntn import BLOCK, Workload
-from benchmarks.table import COMMITTED, make_committed_table
+from benchmarks.table import COMMITTED, format_missed, make_committed_table
 from benchmarks.timing import Repetition, interleave, summarise, time_repetition
 from benchmarks.worker import Worker, WorkerFailed
 from reprise.engines import build
@@ -357,6 +357,13 @@ def make_results(folder):
         (folder / name).mkdir()
         (folder / name / "one.json").write_text(json.dumps(result), encoding="utf-8")
     return folder
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.533, "0.533"), (0.5998, "0.5998"), (0.59999, "0.59999"), (7.9721, "7.97")]
+)
+def test_what_missed_a_goal_does_not_read_as_the_goal(value, text):
+    assert format_missed(value, 0.6 if value < 1 else 8) == text
 
 
 def test_results_that_are_missing_or_damaged_are_named_with_the_command_that_makes_them(tmp_path):
