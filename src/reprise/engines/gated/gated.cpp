@@ -113,16 +113,17 @@ void reprise_multiply(const Matrices* m, int t, const float* h, float* out) {
 void reprise_multiply_transposed(const Matrices* m, int t, const float* d, float* out) {
   static thread_local Floats padded;
   padded.reserve((size_t)ROWS * m->width);
+  float* const copies = padded.data;  // found once: to find a thread's own takes a call
   each_run(*m, t, [&](const float* matrix, const int64_t* rows, int count) {
     for (int r = 0; r < count; r++) {
-      float* row = padded.data + (long)r * m->width;
+      float* row = copies + (long)r * m->width;
       std::memcpy(row, d + rows[r] * m->H, sizeof(float) * m->H);
       std::memset(row + m->H, 0, sizeof(float) * (m->width - m->H));
     }
     for (int s = 0; s < m->H; s += LANES, matrix += (long)LANES * m->width)
       for (int r = 0; r < count; r++) {
         vec sum[LANES] = {};
-        const float* row = padded.data + (long)r * m->width;
+        const float* row = copies + (long)r * m->width;
         for (int j = 0; j < m->width; j += LANES) {
           const vec x = load(row + j);
 #pragma GCC unroll 16

@@ -126,21 +126,23 @@ void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float*
 void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, const float* h, float* p, float* a,
                                 const Rates* by) {
   const Rates rates = *by;
-  static thread_local Floats tiles, columns, gradient;
+  static thread_local Floats kept_tiles, kept_columns, kept_gradient;
   const int width = rounded_up(H, NARROW), row = width + NARROW;  // no power of two: sets of the cache
   const long apart = depth + 1;  // distances that are no powers of two either
-  tiles.reserve(apart * width), columns.reserve(apart * rows), gradient.reserve((size_t)GROUP * row);
+  kept_tiles.reserve(apart * width), kept_columns.reserve(apart * rows), kept_gradient.reserve((size_t)GROUP * row);
+  // Found once: to find a thread's own takes a call.
+  float *const tiles = kept_tiles.data, *const columns = kept_columns.data, *const gradient = kept_gradient.data;
   // A few rows at a time: a column of h lies on as many pages as there are rows.
   for (int first = 0; first < depth; first += LANES)
     for (int j = 0; j < width; j += LANES)
       for (int s = first; s < std::min(depth, first + LANES); s++)
-        store(tiles.data + (j / NARROW * apart + s) * NARROW + j % NARROW,
+        store(tiles + (j / NARROW * apart + s) * NARROW + j % NARROW,
               j < H ? load_partial(h + (long)s * H + j, H - j) : zeros());
   const auto blocks = [&](int start, auto&& f) { for_each_block<NARROW_ROWS>(std::min(GROUP, rows - start), f); };
   for (int s = 0; s < depth; s++)
     for (int start = 0; start < rows; start += GROUP)
       blocks(start, [&](auto size, int first) {
-        std::memcpy(columns.data + (start + first) * apart + s * size, d + (long)s * rows + start + first,
+        std::memcpy(columns + (start + first) * apart + s * size, d + (long)s * rows + start + first,
                     sizeof(float) * size);
       });
   for (int start = 0; start < rows; start += GROUP) {
@@ -153,13 +155,13 @@ void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, cons
           __builtin_prefetch(p + begin + i * 16, 1, 2);
           __builtin_prefetch(a + begin + i * 16, 1, 2);
         }
-        compute_gradient_block<size>(depth, columns.data + (start + first) * apart, tiles.data + j * apart,
-                                     gradient.data + (long)first * row + j, row);
+        compute_gradient_block<size>(depth, columns + (start + first) * apart, tiles + j * apart,
+                                     gradient + (long)first * row + j, row);
       });
     for (int r = 0; r < count; r++)
       for (int j = 0; j < H; j += LANES) {
         const long at = (long)(start + r) * H + j;
-        rates.update(p + at, a + at, load(gradient.data + r * row + j), H - j);
+        rates.update(p + at, a + at, load(gradient + r * row + j), H - j);
       }
   }
 }

@@ -142,9 +142,10 @@ inline void product(const float* x, int rows, int depth, const float* W, bool tr
                     float* out) {
   static thread_local Floats space;
   space.reserve((size_t)(std::min(PART, rounded_up(depth, LANES)) + 1) * rounded_up(columns, NARROW));
+  float* const pieces = space.data;  // found once: to find a thread's own takes a call
   for (int s = 0; s == 0 || s < depth; s += PART) {
     const int part = std::min(PART, depth - s);
-    const auto piece = [&](int j) { return space.data + (transposed ? 0 : (long)j * (part + 1)); };
+    const auto piece = [&](int j) { return pieces + (transposed ? 0 : (long)j * (part + 1)); };
     // Rows in the order of memory, to pieces whose distance is no power of two: sets of the cache.
     for (int i = 0; !transposed && i < part; i++)
       for (int j = 0; j < columns; j += NARROW)
