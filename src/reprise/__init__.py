@@ -16,7 +16,7 @@ ORDER = (
     ("config",),
     ("catalogue", "records"),
     ("units", "counters", "options"),
-    ("environment", "files", "processes", "terminal"),
+    ("environment", "files", "processes", "processor", "terminal"),
     ("errors",),
 )
 """The packages, each of which may import those in the rows below its own (tests/unit/test_arrows.py)."""
