@@ -41,6 +41,14 @@ def _load_library() -> Any:
         return None
 
 
+def _allocate_ones(count: int) -> Any:
+    """Make so many ones in memory that can be read at full speed."""
+    from reprise.engines.build import allocate_in_huge_pages
+
+    (numbers,) = allocate_in_huge_pages([(count,)])
+    return numbers.fill_(1.0)
+
+
 def measure_peak(seconds: float = 0.5, clock: Callable[[], float] = time.perf_counter) -> float | None:
     """Return the highest rate of float32 multiply-adds of one thread, 10**9 operations (two each) a second.
 
@@ -58,15 +66,12 @@ def measure_bandwidths(seconds: float = 0.3, clock: Callable[[], float] = time.p
     library = _load_library()
     if library is None:
         return None
-    from reprise.engines.build import allocate_in_huge_pages
-
     caches, measured = read_caches(), {}
     # Half of L2; what L2 cannot and L3 can hold; what no cache can.
     sizes = (caches.l2 // 2, min(4 * caches.l2, caches.l3 // 2), max(4 * caches.l3, 1 << 28))
     for level, size in zip(LEVELS, sizes, strict=True):
         count = size // 4 // CHUNK * CHUNK
-        (numbers,) = allocate_in_huge_pages([(count,)])
-        numbers.fill_(1.0)
+        numbers = _allocate_ones(count)
         rate = _measure_rate(lambda rounds, n=numbers, count=count: library.read(n, count, rounds), 1, seconds, clock)
         measured[level] = 4 * count * rate / 1e9
     return measured
@@ -85,10 +90,7 @@ class CoreProbe:
     def __init__(self, seconds: float = 0.5, clock: Callable[[], float] = time.perf_counter) -> None:
         self.library, self.clock, self.best = _load_library(), clock, 0.0
         if self.library:
-            from reprise.engines.build import allocate_in_huge_pages
-
-            (self.numbers,) = allocate_in_huge_pages([(self.SIZE // 4 // CHUNK * CHUNK,)])
-            self.numbers.fill_(1.0)
+            self.numbers = _allocate_ones(self.SIZE // 4 // CHUNK * CHUNK)
             self.measure_share(seconds)
 
     def measure_share(self, seconds: float = 2 * BURST) -> float | None:

@@ -1,13 +1,13 @@
 """The widths of vectors for which the C++ engines are tested."""
 
 import platform
-from pathlib import Path
 
 import pytest
 from engine_widths import MARCHES, NEEDED
 
 from reprise.engines import build
 from reprise.environment import MARCH
+from reprise.processor import read_cpuinfo
 
 
 def forget() -> None:
@@ -21,8 +21,7 @@ def march(request):
     """Compile the C++ engines for this processor, for AVX2 and for the baseline of x86-64."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param:
-            cpu = Path("/proc/cpuinfo")
-            flags = cpu.read_text(encoding="utf-8").split() if cpu.is_file() else ()
+            flags = read_cpuinfo().get("flags", "").split()
             if platform.machine() != "x86_64" or not set(NEEDED[request.param]) <= set(flags):
                 pytest.skip(f"this processor cannot run {request.param}")
             patch.setenv(MARCH, request.param)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from compiler_helpers import needs_compiler
 
+from reprise import processor
 from reprise.engines import gemm
 from reprise.engines.gated import GroupedEngine, ReferenceEngine
 from reprise.models.gated import GRU, initialise
@@ -38,8 +39,16 @@ def test_the_step_is_that_of_the_stated_loss(engine, dtype, reduction, share, cl
         torch.testing.assert_close(ours, exact.to(dtype))
 
 
+def pretend_maker(monkeypatch, folder, vendor):
+    path = folder / "cpuinfo"
+    path.write_text(f"vendor_id : {vendor}\n", encoding="utf-8")
+    monkeypatch.setattr(processor, "CPUINFO", path)
+
+
+@pytest.mark.parametrize("vendor", ["GenuineIntel", "AuthenticAMD"])
 @pytest.mark.parametrize("n", [1, 7, 8, 33])
-def test_products_of_every_layout(n):
+def test_products_of_every_layout(n, vendor, monkeypatch, tmp_path):
+    pretend_maker(monkeypatch, tmp_path, vendor)
     random = torch.Generator().manual_seed(n)
     x, w, bias = (torch.randn(size, generator=random) for size in ((n, 19), (37, 19), (37,)))
     linear = gemm.choose_linear(x)
@@ -51,10 +60,20 @@ def test_products_of_every_layout(n):
     assert gemm.choose_linear(x.double()) is torch.nn.functional.linear
 
 
-def test_without_onednn_torch_multiplies(monkeypatch):
+@pytest.mark.parametrize(("vendor", "by_onednn"), [("GenuineIntel", False), ("AuthenticAMD", True)])
+def test_mkl_multiplies_on_processors_of_its_maker(vendor, by_onednn, monkeypatch, tmp_path):
+    if not gemm._has_onednn():
+        pytest.skip("torch has no oneDNN here")
+    pretend_maker(monkeypatch, tmp_path, vendor)
+    linear = gemm.choose_linear(torch.ones(1))
+    assert (linear is gemm._multiply_by_onednn, linear is torch.nn.functional.linear) == (by_onednn, not by_onednn)
+
+
+def test_without_onednn_torch_multiplies(monkeypatch, tmp_path):
     def missing(*_):
         raise AttributeError("no such operation")
 
+    pretend_maker(monkeypatch, tmp_path, "AuthenticAMD")
     gemm._has_onednn.cache_clear()
     try:
         with monkeypatch.context() as patch:

@@ -113,7 +113,7 @@ void reprise_multiply(const Matrices* m, int t, const float* h, float* out) {
 void reprise_multiply_transposed(const Matrices* m, int t, const float* d, float* out) {
   static thread_local Floats padded;
   padded.reserve((size_t)ROWS * m->width);
-  float* const copies = padded.data;  // found once: to find a thread's own takes a call
+  float* const copies = padded.data;  // looked up once: each look-up of a thread's own memory is a call
   each_run(*m, t, [&](const float* matrix, const int64_t* rows, int count) {
     for (int r = 0; r < count; r++) {
       float* row = copies + (long)r * m->width;

@@ -130,7 +130,7 @@ void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, cons
   const int width = rounded_up(H, NARROW), row = width + NARROW;  // no power of two: sets of the cache
   const long apart = depth + 1;  // distances that are no powers of two either
   kept_tiles.reserve(apart * width), kept_columns.reserve(apart * rows), kept_gradient.reserve((size_t)GROUP * row);
-  // Found once: to find a thread's own takes a call.
+  // Looked up once: each look-up of a thread's own memory is a call.
   float *const tiles = kept_tiles.data, *const columns = kept_columns.data, *const gradient = kept_gradient.data;
   // A few rows at a time: a column of h lies on as many pages as there are rows.
   for (int first = 0; first < depth; first += LANES)

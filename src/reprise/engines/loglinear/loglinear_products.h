@@ -24,7 +24,7 @@ INLINE void store_partial(float* p, vec a, int n) {
   else std::memcpy(p, &a, n * sizeof(float));
 }
 
-// One instruction: GCC 12 makes two of half the width of a loop, and puts them together in memory, which stalls.
+// One instruction. Of a loop GCC 12 makes two of half the width, and joins their results in memory, which stalls.
 INLINE vec square_root(vec a) {
   vec r;
 #if defined(__AVX512F__)
@@ -142,7 +142,7 @@ inline void product(const float* x, int rows, int depth, const float* W, bool tr
                     float* out) {
   static thread_local Floats space;
   space.reserve((size_t)(std::min(PART, rounded_up(depth, LANES)) + 1) * rounded_up(columns, NARROW));
-  float* const pieces = space.data;  // found once: to find a thread's own takes a call
+  float* const pieces = space.data;  // looked up once: each look-up of a thread's own memory is a call
   for (int s = 0; s == 0 || s < depth; s += PART) {
     const int part = std::min(PART, depth - s);
     const auto piece = [&](int j) { return pieces + (transposed ? 0 : (long)j * (part + 1)); };

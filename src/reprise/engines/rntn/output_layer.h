@@ -19,8 +19,8 @@ constexpr int LINE = 16;          // floats of a cache line
 constexpr int AHEAD = 8;          // tiles from the one in use to the one that is fetched meanwhile
 
 // Blocks whose sums stay in registers: rows of the batch, or of W_o, by tiles side by side; and of dH, rows by columns.
-// Every load serves 4 or 6 multiply-adds where registers are many: Intel's cores, half of one above all, run out of
-// instructions a cycle before they run out of arithmetic.
+// With many registers each load serves 4 or 6 multiply-adds. With fewer, an Intel core that shares its front end with
+// another thread runs out of instructions a cycle before it runs out of arithmetic.
 constexpr int ROWS = MANY ? 6 : 5, SIDE_BY_SIDE = MANY ? 2 : 1, COLUMNS = MANY ? 4 : 2;
 constexpr int BLOCK = rounded_up(ROWS * COLUMNS, LANES);  // floats for the sums of a block of dH
 
