@@ -10,6 +10,7 @@ from protocol_helpers import finish, goes_on, saved, states_of
 from torch import nn
 from torch.nn import functional
 
+from reprise.catalogue.models import ModelRefused
 from reprise.catalogue.options.language_model import LanguageModel
 from reprise.config.mistakes import complete_options
 from reprise.data.corpus import Corpus
@@ -263,9 +264,36 @@ def test_first_weights_follow_the_table_and_the_seed(make):
     assert all(torch.equal(one[name], again[name]) for name in one)
     assert {name for name in one if torch.equal(one[name], other[name])} == {"decoder.bias"}
     assert one["encoder.weight"].abs().max() <= 0.1
-    for wrong in ("decoder: zero", "decoder.bias: normal", "decoder.bias zero", "*: sparse"):
-        with pytest.raises(UserError, match="^initialisation: "):
+    for wrong in ("decoder: zero", "*: orthogonal", "*: xavier"):
+        with pytest.raises(ModelRefused):
             initialise(nn.Linear(2, 2), wrong)
+
+
+@pytest.mark.parametrize(
+    ("option", "options"),
+    [
+        ("clip", {"clip": 5.0}),
+        ("clip", {"clip": 5.0, "clipping": "none"}),
+        ("decay_factor", {"decay_factor": 4.0}),
+        ("decay_after", {"decay_after": 3, "schedule": "on-stall"}),
+        ("momentum", {"momentum": 0.9, "optimiser": "adam"}),
+        ("update_interval", {"update_interval": 8}),
+        ("initialisation", {"initialisation": "decoder.bias: normal"}),
+        ("initialisation", {"initialisation": "decoder.bias: normal inf"}),
+        ("initialisation", {"initialisation": "decoder.bias: normal one"}),
+        ("initialisation", {"initialisation": "decoder.bias zero"}),
+        ("initialisation", {"initialisation": "*: sparse"}),
+    ],
+)
+def test_an_option_that_nothing_reads_is_refused_where_it_is_written(option, options):
+    with pytest.raises(UserError, match=f"^here {option}: "):
+        complete_options(LanguageModel, "language-model", OPTIONS | options, lambda key: f"here {key}")
+
+
+@pytest.mark.parametrize("options", [{"clip": 1.0}, {"clip": 5.0, "clipping": "norm"}, {"update_interval": 7}])
+def test_an_option_that_is_read_or_keeps_its_default_passes(options):
+    completed, _ = complete_options(LanguageModel, "language-model", OPTIONS | options, str)
+    assert completed.items() >= options.items()
 
 
 class Stateless(nn.Linear):

@@ -1,8 +1,40 @@
 """Language models of one's own: any torch module."""
 
-from typing import Literal
+import re
+from typing import Any, Literal
+
+from pydantic import ValidationInfo, field_validator
 
 from reprise.catalogue.options.base import Count, Natural, NotNegative, Options, Positive, Share
+
+INITIALISATION_LAWS = {"zero": 0, "constant": 1, "uniform": 1, "normal": 1, "orthogonal": 0, "xavier": 0}
+"""How many numbers stand behind a law's name."""
+_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)(e[+-]?\d\d?)?")
+_READ_WITH = {
+    "momentum": ("optimiser", ("sgd", "rmsprop")),
+    "decay_factor": ("schedule", ("on-stall", "after-epoch")),
+    "decay_after": ("schedule", ("after-epoch",)),
+    "clip": ("clipping", ("norm", "value")),
+}
+"""The option, and its values, without which another option is not read."""
+
+
+def parse_initialisation(table: str) -> dict[str, tuple[str, list[float]]]:
+    """Return law and numbers by pattern, of "<pattern>: <law>, ...".
+
+    Raises:
+        ValueError: A row has no law of `INITIALISATION_LAWS` with its numbers.
+    """
+    laws = {}
+    for row in table.split(",") if table.strip() else []:
+        pattern, _, rest = row.partition(":")
+        law, *words = rest.split() or ("",)
+        numbers = [float(word) for word in words if _NUMBER.fullmatch(word)]
+        if not len(words) == len(numbers) == INITIALISATION_LAWS.get(law):
+            forms = ", ".join(name + " <number>" * count for name, count in INITIALISATION_LAWS.items())
+            raise ValueError(f"'{row.strip()}' is no '<pattern>: <law>'; write one of the laws {forms}")
+        laws[pattern.strip()] = law, numbers
+    return laws
 
 
 class LanguageModel(Options):
@@ -42,3 +74,26 @@ class LanguageModel(Options):
     patience: Natural = 0
     """epochs in a row without the best validation loss that end training; 0 for no end"""
     max_epochs: Count
+
+    @field_validator("update_interval")
+    @classmethod
+    def _check_interval(cls, value: int, info: ValidationInfo) -> int:
+        bptt = info.data.get("bptt", value)
+        if value > bptt:
+            raise ValueError(f"{value} is above bptt, {bptt}; lower it, or raise bptt")
+        return value
+
+    @field_validator("initialisation")
+    @classmethod
+    def _check_initialisation(cls, value: str) -> str:
+        parse_initialisation(value)
+        return value
+
+    @field_validator(*_READ_WITH)
+    @classmethod
+    def _check_use(cls, value: Any, info: ValidationInfo) -> Any:
+        option, wanted = _READ_WITH[str(info.field_name)]
+        given = info.data.get(option, wanted[0])
+        if given not in wanted and value != cls.model_fields[str(info.field_name)].default:
+            raise ValueError(f"not read with {option} {given}; remove it, or write {option}: {' or '.join(wanted)}")
+        return value

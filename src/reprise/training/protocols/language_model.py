@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
+from reprise.catalogue.models import ModelRefused
+from reprise.catalogue.options.language_model import parse_initialisation
 from reprise.data.corpus import SPLITS
 from reprise.engines.choice import choose_reference
 from reprise.engines.stack import NAME as STACKED
@@ -35,7 +37,7 @@ _LAWS: dict[str, Callable[..., Any]] = {
     "orthogonal": nn.init.orthogonal_,
     "xavier": nn.init.xavier_uniform_,
 }
-_NUMBERS = {"constant": 1, "uniform": 1, "normal": 1}
+_LAWS_OF_MATRICES = ("orthogonal", "xavier")
 _READ_WINDOWS = 35
 """Windows of one stream that are read at once where nothing is learnt: as many tokens as so many windows have."""
 
@@ -65,8 +67,6 @@ class LanguageModel(RateSchedule):
         if not len(self.data["train"][0]):
             raise UserError(f"{self.path}: the training text has fewer tokens than batch_size streams; lower it")
         self.interval = self.options["update_interval"] or self.options["bptt"]
-        if self.interval > self.options["bptt"]:
-            raise UserError(f"{self.config['model']['name']}: update_interval is above bptt; lower it")
         stacked = isinstance(self.requested_engine, Stack)
         self.device = self.requested_engine.device if stacked else torch.device("cpu")
         self.data = {split: tuple(part.to(self.device).long() for part in both) for split, both in self.data.items()}
@@ -219,24 +219,20 @@ def initialise(model: nn.Module, table: str) -> None:
     """Draw parameters by a table "<pattern>: <law>, ...", in the order of their registration.
 
     Raises:
-        UserError: for a row without a law of `_LAWS` and its number, and for a pattern that no name matches.
+        ModelRefused: A pattern matches no parameter's name, or a law for matrices matches a vector's.
     """
-    rows = [row.split(":") for row in table.split(",")] if table.strip() else []
-    laws = {}
-    for row in rows:
-        pattern, (law, *numbers) = row[0].strip(), row[-1].split() or ("",)
-        if len(row) != 2 or law not in _LAWS or len(numbers) != _NUMBERS.get(law, 0):
-            raise UserError(f"initialisation: '{':'.join(row).strip()}' is no '<pattern>: <law>' of {', '.join(_LAWS)}")
-        laws[pattern] = law, [float(number) for number in numbers]
+    laws = parse_initialisation(table)
     unused = set(laws)
     for name, parameter in model.named_parameters():
         matching = next((pattern for pattern in laws if fnmatchcase(name, pattern)), None)
         if matching is not None:
             unused.discard(matching)
             law, numbers = laws[matching]
+            if law in _LAWS_OF_MATRICES and parameter.dim() < 2:
+                raise ModelRefused(f"initialisation '{matching}: {law}': {name} is no matrix")
             _LAWS[law](parameter, *numbers)
     if unused:
-        raise UserError(f"initialisation: no parameter has a name like '{min(unused)}'; correct the pattern")
+        raise ModelRefused(f"initialisation: no parameter has a name like '{min(unused)}'")
 
 
 def check_contract(model: nn.Module, vocabulary: int) -> None:
