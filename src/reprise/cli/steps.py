@@ -4,6 +4,7 @@ import argparse
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,24 +141,33 @@ _VOCABULARY = 1000
 
 
 def _check_own_models(project: Project, experiments: Iterable[Resolved]) -> None:
-    """Make a first step with every model of one's own, on two words and a small vocabulary.
+    """Initialise every model of one's own and make a first step with it, on two words and a small vocabulary.
 
     Raises:
-        UserError: where one is not what its protocol trains.
+        UserError: A model is not what its protocol trains, or its initialisation does not fit it.
     """
     trained = [experiment for experiment in experiments if not experiment.is_check]
-    own_models = {dump_canonical_json(e.config["model"]): e for e in trained if is_own(e.config["model"]["name"])}
-    for experiment in own_models.values():
+    own_models = {
+        (dump_canonical_json(e.config["model"]), e.config["training"]["options"].get("initialisation")): e
+        for e in trained
+        if is_own(e.config["model"]["name"])
+    }
+    for (_, initialisation), experiment in own_models.items():
         from reprise.training.protocol import report_model
-        from reprise.training.protocols.language_model import check_contract
+        from reprise.training.protocols.language_model import check_contract, initialise
 
-        model = experiment.config["model"]
+        place = partial(project.locate_key, experiment.paper, "experiments", experiment.base)
+        options = experiment.config["model"]["options"]
+        key: tuple[str, ...] = ("model",)
         try:
             with report_model(experiment):
-                check_contract(find_model(model["name"]).build(model["options"], vocabulary=_VOCABULARY), _VOCABULARY)
+                model = find_model(experiment.config["model"]["name"]).build(options, vocabulary=_VOCABULARY)
+                key = ("model", "name")
+                check_contract(model, _VOCABULARY)
+            key = ("training", "initialisation")
+            initialise(model, initialisation or "")
         except (UserError, ModelRefused) as error:
-            place = project.locate_key(experiment.paper, "experiments", experiment.base, "model", "name")
-            raise UserError(f"{place}: {error}") from error
+            raise UserError(f"{place(*key)}: {error}") from error
 
 
 def collect_command(options: argparse.Namespace) -> None:

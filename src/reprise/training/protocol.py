@@ -420,7 +420,8 @@ def report_model(resolved: Resolved) -> Iterator[None]:
         like = [MODELS[other].file for other in PROTOCOLS[protocol].models if other not in ("none", name)]
         remedy = f"; what the protocol needs of a model is in {like[0]}" if like else ""
         where = f"while the protocol {protocol} trained the model {name}{remedy}"
-        raise UserError(f"{place}: {type(error).__name__}: {str(error).partition(chr(10))[0]}: {where}") from error
+        kind, message = type(error).__name__, str(error).partition("\n")[0]
+        raise UserError(f"{place}: {f'{kind}: {message}' if message else kind}: {where}") from error
 
 
 def derive_generator(seed: int, stream: str) -> torch.Generator:

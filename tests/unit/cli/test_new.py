@@ -240,7 +240,15 @@ def test_a_model_without_a_first_step_is_refused_by_resolve(project, capsys, old
     edit(project, f"{project.name}/model.py", old, new)
     assert main(["resolve"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"config/papers/{project.name}.yaml: key families.small.model.name" in line
+    assert re.search(rf"config/papers/{project.name}\.yaml: key (families\.small|experiments\.\w+)\.model", line)
+
+
+def test_an_initialisation_that_does_not_fit_the_model_is_refused_by_resolve(project, capsys):
+    key = "      learning_rate: {value: 2.0"
+    edit(project, paper_of(project), key, f"      initialisation: {{value: 'Q*: zero', from: paper §3}}\n{key}")
+    assert main(["resolve"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"config/papers/{project.name}.yaml: key families.small.training.initialisation" in line
 
 
 @pytest.mark.slow

@@ -229,10 +229,10 @@ def initialise(model: nn.Module, table: str) -> None:
             unused.discard(matching)
             law, numbers = laws[matching]
             if law in _LAWS_OF_MATRICES and parameter.dim() < 2:
-                raise ModelRefused(f"initialisation '{matching}: {law}': {name} is no matrix")
+                raise ModelRefused(f"'{matching}: {law}' matches {name}, which is no matrix; correct the pattern")
             _LAWS[law](parameter, *numbers)
     if unused:
-        raise ModelRefused(f"initialisation: no parameter has a name like '{min(unused)}'")
+        raise ModelRefused(f"no parameter has a name like '{min(unused)}'; correct the pattern")
 
 
 def check_contract(model: nn.Module, vocabulary: int) -> None:
