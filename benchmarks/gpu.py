@@ -64,13 +64,14 @@ class Stacked(tasks.Implementation):
 
         from reprise.engines.stack import Stack
 
+        self.stack = self.engines = None  # before the next ones are made, so that both need not fit
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
         self.stack = Stack(torch.device(self.device))
         members = [self.family.make_member(self.stack, self.model) for _ in range(replicas)]
         self.engines = [self.family.Engine(self.task, "stacked", member=member) for member in members]
 
     def _find_most_replicas(self) -> int:
-        import torch
-
         from reprise.engines.stack import OutOfMemory
 
         most, replicas = 1, 2
@@ -81,8 +82,6 @@ class Stacked(tasks.Implementation):
             except OutOfMemory:
                 break
             most, replicas = replicas, 2 * replicas
-        del self.stack, self.engines
-        torch.cuda.empty_cache()
         return most
 
     def train(self, first: int, last: int) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 from reprise.errors import UserError
 
 # Strings hold no line feeds in JSON, so that no string is taken for a list.
+_NEGATIVE_NUMBER = re.compile(r"-\d+(\.\d+)?")
 _LIST_OF_NUMBERS = re.compile(r"\[\n([-+0-9.eE,\s]+)\]")
 
 
@@ -88,7 +89,8 @@ def describe_dead_link(link: Path) -> str:
 
 def escape_formula(value: Any) -> Any:
     """Return a value as a cell of a CSV file; ' precedes a text that a spreadsheet would take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "\t", "\r")) else value
+    is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if is_formula and not _NEGATIVE_NUMBER.fullmatch(value) else value
 
 
 def dump_canonical_json(value: Any) -> str:

@@ -65,7 +65,7 @@ def diff_command(options: argparse.Namespace) -> int:
     differing_parts = [title for title, differences, _ in sections if differences]
     why = f"what differs: {', '.join(differing_parts)}" if differing_parts else "nothing else differs: report it"
     out.print(f"{within} of {len(rows)} within the spread of seeds, {beyond} beyond it; {why}")
-    return EXIT_FAILED if beyond or not within else 0
+    return 0 if within == len(rows) else EXIT_FAILED
 
 
 def _list_run_differences(

@@ -56,12 +56,15 @@ def compute_jacobian_norms(model: Recurrent, x: Tensor) -> JacobianNorms:
     if not isinstance(model, RNN):
         return JacobianNorms(mean, None, None, None)
     beta_W = torch.linalg.matrix_norm(model.W_h[0].double(), 2).item()
-    bound, with_1 = (
-        [_compute_power(beta_W * slope, distance) for distance in range(1, len(x) + 1)]
-        for slope in (SLOPES[model.activation], 1.0)
-    )
-    logs = by_text.max(1).values.log10() - torch.tensor(bound, dtype=torch.float64).log10()
-    return JacobianNorms(mean, bound, with_1, max(LEAST, logs.max().item()))
+    slope, distances = SLOPES[model.activation], range(1, len(x) + 1)
+    bound, with_1 = ([_compute_power(beta_W * s, distance) for distance in distances] for s in (slope, 1.0))
+    log_bound = torch.tensor(bound, dtype=torch.float64).log10()
+    # At large distances the powers underflow or overflow, and norms underflow.
+    in_logarithms = torch.tensor(distances) * torch.tensor(beta_W * slope, dtype=torch.float64).log10()
+    log_bound = torch.where(log_bound.isfinite(), log_bound, in_logarithms)
+    norms = by_text.max(1).values
+    excess = (norms.log10() - log_bound)[norms > 0]
+    return JacobianNorms(mean, bound, with_1, max([LEAST, *excess.tolist()]))
 
 
 def _compute_power(base: float, exponent: int) -> float:

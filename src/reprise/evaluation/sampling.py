@@ -95,7 +95,8 @@ def translate_by_beam(
     """Translate one source (T, 1) by beam search.
 
     Of `width` open translations each is continued by every word, and the `width` likeliest go on; one that has reached
-    `end` waits. The result is the one with the highest log-probability a word.
+    `end` waits. The result is the finished one with the highest log-probability a word. If none has finished within
+    `longest` words, it is the best open one.
     """
     states, c = model.encode(source, torch.tensor([len(source)]))
     beams: list[tuple[float, list[int], Any]] = [(0.0, [], states)]
@@ -114,8 +115,8 @@ def translate_by_beam(
         beams = [one for one in longer[:width] if one[1][-1] != end]
         if not beams or len(closed) >= width:
             break
-    closed += [(score / len(words), words) for score, words, _ in beams]
-    return max(closed, key=lambda one: one[0])[1]
+    candidates = closed or [(score / len(words), words) for score, words, _ in beams]
+    return max(candidates, key=lambda one: one[0])[1]
 
 
 @torch.no_grad()

@@ -97,6 +97,8 @@ def _select_points(record: dict[str, Any], points: Collection[str]) -> Iterator[
                 yield {"metric": metric, "split": curve["split"], "value": y, "unit": curve["unit"], "n": None}
 
 
+DIVERGED_EPOCH = ("diverged_epoch", "train")
+"""The metric of a training that stopped at a loss that is not finite, and whose best epoch was tested."""
 TIME, VALIDATION_LOSS = ("epoch", "step"), ("cross_entropy", "valid")
 """The axes of a training's curves, and the curve that shows whether it became unstable."""
 

@@ -1,12 +1,13 @@
-"""Trainings that went wrong, counted by experiment: those that diverged and those that became unstable."""
+"""Training runs that went wrong, counted by experiment: those that diverged and those that became unstable."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reprise.evidence.runs import Runs
+from reprise.evidence.load import DIVERGED_EPOCH
+from reprise.evidence.runs import Replica, Runs
 
 RISE = 0.3
-"""By so many nats a validation loss lies above an earlier one where a training is said to have become unstable."""
+"""A training run became unstable if its validation loss rose by more than so many nats above its lowest so far."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,21 @@ def count_unstable(runs: Iterable[Runs]) -> list[Stability]:
     """Count the training runs of each experiment and alternative that has any."""
     return [
         Stability(
-            of.name,
-            of.title,
-            len(of.replicas),
-            of.diverged,
-            sum(replica.rise is not None and replica.rise > RISE for replica in of.finished),
+            experiment.name,
+            experiment.title,
+            len(experiment.replicas),
+            sum(map(_has_diverged, experiment.replicas)),
+            sum(map(_is_unstable, experiment.replicas)),
         )
-        for of in runs
-        if of.learns and of.replicas
+        for experiment in runs
+        if experiment.learns and experiment.replicas
     ]
+
+
+def _has_diverged(replica: Replica) -> bool:
+    """Return whether the loss stopped being finite; document 000's protocol then still tests the best epoch."""
+    return not replica.finished or DIVERGED_EPOCH in replica.metrics
+
+
+def _is_unstable(replica: Replica) -> bool:
+    return not _has_diverged(replica) and replica.rise is not None and replica.rise > RISE

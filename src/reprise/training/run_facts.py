@@ -15,10 +15,12 @@ import reprise
 from reprise.processor import read_processor_name
 
 
-def reset_peak_memory() -> None:
-    """Let Linux count this process's peak of memory anew, so that a record's is not that of a training before it."""
+def reset_peak_memory(device: torch.device | None = None) -> None:
+    """Count this process's peak of memory anew, a GPU's too, so that a record's is not of a training before it."""
     with suppress(OSError):  # of a system that cannot: a later training's peak is then at least an earlier one's
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    if device is not None and device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
 
 
 def collect_run_facts(engine: str, device: torch.device, wall_seconds: float, resumed: int) -> dict[str, Any]:

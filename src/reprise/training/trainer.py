@@ -97,7 +97,7 @@ class Trainer:
 
     def run(self) -> list[dict[str, Any]]:
         """Return the records, in the order of the members; `Interrupted` where a signal or the watch stopped it."""
-        reset_peak_memory()
+        reset_peak_memory(self.device)
         signals = nullcontext(self.job.read_signal) if self.job.read_signal else catch_stop_signals()
         with self.progress.bar or nullcontext(), signals as read_signal:
             self._resume()

@@ -83,13 +83,13 @@ def test_debug_shows_the_traceback_of_an_error_and_of_its_cause(tmp_path, monkey
     assert shown.splitlines()[-1].startswith("reprise: error: ")
 
 
-@pytest.mark.parametrize("text", ["=1+1", "=HYPERLINK(0)", "+A1", "\t=1"])
+@pytest.mark.parametrize("text", ["=1+1", "=HYPERLINK(0)", "+A1", "\t=1", "@A1", "-A1", "-1+A1"])
 def test_no_cell_of_a_csv_file_is_a_formula(text):
     frame = pd.DataFrame({"name": ["a = b", text], "value": [-1.5, math.nan], "n": [1, 2]})
     table = Table([], frame)
     rows = list(csv.DictReader(io.StringIO(table.to_csv())))
     assert rows == [{"name": "a = b", "value": "-1.5", "n": "1"}, {"name": f"'{text}", "value": "", "n": "2"}]
-    assert (escape_formula(-1.5), escape_formula(text)) == (-1.5, f"'{text}")
+    assert [escape_formula(value) for value in (-1.5, "-1.5", text)] == [-1.5, "-1.5", f"'{text}"]
 
 
 def test_write_if_changed_keeps_the_time(tmp_path):

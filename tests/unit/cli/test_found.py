@@ -158,6 +158,16 @@ def test_a_difference_is_held_to_the_spread_of_seeds(share, capsys):
     assert f"{statistics.stdev(ACCURACIES):.6g} (n = 4)" in out
 
 
+def test_a_number_of_one_record_alone_is_a_difference(capsys):
+    leave("rnn-t5", *ACCURACIES)
+    more = read_record(Path(again(ACCURACIES[0] + 1e-6)))
+    more["metrics"].append({**more["metrics"][0], "metric": "another"})
+    more["result_sha256"] = compute_result_digest(more)
+    write_record(Path("more.json"), more)
+    status, out = run(capsys, f"diff more.json {record()}")
+    assert (status, "within seeds" in out, "in one only" in out) == (1, True, True)
+
+
 @pytest.mark.parametrize("command", ["list", f"show {RNN}", "collect", "verify", f"train {RNN} --replica 7"])
 def test_quiet_prints_nothing_and_colours_stay_on_terminals(command, capsys):
     capsys.readouterr()

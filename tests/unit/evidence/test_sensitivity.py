@@ -9,7 +9,7 @@ from config_helpers import experiments, project
 from scipy import stats
 
 from reprise.config.claims import Claim
-from reprise.evidence.load import load_runs
+from reprise.evidence.load import DIVERGED_EPOCH, load_runs
 from reprise.evidence.runs import Table
 from reprise.evidence.sensitivity import examine_sensitivity
 from reprise.evidence.stability import RISE, count_unstable
@@ -71,6 +71,9 @@ def test_a_training_is_unstable_by_its_rise_and_only_if_it_finished():
         object.__setattr__(replica, "rise", rise)
     (row,) = count_unstable([of])
     assert (row.trained, row.diverged, row.unstable) == (4, 1, 1)
+    of.replicas[0].metrics[DIVERGED_EPOCH] = 3.0  # the loss stopped being finite, and the best epoch was tested
+    (row,) = count_unstable([of])
+    assert (row.trained, row.diverged, row.unstable) == (4, 2, 0)
 
 
 def test_what_a_tier_leaves_out_has_no_data_where_its_data_cannot_be_had():

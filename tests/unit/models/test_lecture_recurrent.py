@@ -101,6 +101,13 @@ def test_a_norm_beyond_the_bound_would_show(monkeypatch):
     assert compute_jacobian_norms(network("tanh"), words(network("tanh"))).excess > 0.5
 
 
+def test_norms_and_bounds_that_underflow_hide_no_other_distance():
+    model = network("sigmoid")
+    near, far = (compute_jacobian_norms(model, words(model, 700)[-length:]) for length in (20, 700))
+    assert far.bound[-1] == 0
+    assert near.excess - 0.5 < far.excess < 0
+
+
 def test_relu_with_the_identity_hands_the_gradient_on_as_it_is():
     model = network("relu", hidden=30, recurrent_law="identity")
     with torch.no_grad():

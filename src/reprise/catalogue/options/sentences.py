@@ -1,4 +1,4 @@
-"""Document 003, sections 3 and 4: networks of whole sentences."""
+"""Document 003, sections 2.2, 2.5 and 2.6: networks of whole sentences."""
 
 from typing import Literal
 

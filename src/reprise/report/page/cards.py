@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -113,13 +114,13 @@ def draw_training_curve(context: Context, experiment: str) -> str:
 
 
 def _draw_polyline(curve: Curve, x_ends: tuple[float, float], y_ends: tuple[float, float]) -> str:
-    """Draw a curve as a line of about `_MAX_POINTS` points in a panel with axes from end to end."""
+    """Draw a curve as a line of at most `_MAX_POINTS` points and the last in a panel with axes from end to end."""
     (left, right), (low, high) = x_ends, y_ends
     x_range, y_range = (right - left) or 1.0, (high - low) or 1.0
-    step = max(1, len(curve.y) // _MAX_POINTS)
+    drawn = sorted({*range(0, len(curve.x), math.ceil(len(curve.x) / _MAX_POINTS)), len(curve.x) - 1})
     points = " ".join(
         f"{_LEFT + _WIDTH * (x - left) / x_range:.4g},{4 + _HEIGHT * (1 - (y - low) / y_range):.4g}"
-        for x, y in zip(curve.x[::step], curve.y[::step], strict=True)
+        for x, y in ((curve.x[i], curve.y[i]) for i in drawn)
     )
     return f'<polyline class="{escape(curve.split)}" points="{points}"/>'
 

@@ -12,6 +12,7 @@ from reprise.config.claims import Published
 from reprise.data.text.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
+from reprise.evidence.stability import RISE
 from reprise.evidence.verdicts.kinds import CLEAR, mean_log_ratio
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, format_signed, make_mean_values, make_text_column, pick_attributes
@@ -52,10 +53,6 @@ def get_losses_on_equal_folds(context: Context, names: Iterable[str], metric: st
     return losses if shared.empty else shared
 
 
-_UNSTABLE_RATIO = 1.1
-"""A model is unstable if its validation loss rises after the best epoch to so many times its lowest."""
-
-
 def list_unstable(context: Context, name: str) -> list[str]:
     """List the folds whose loss rose far or stopped being finite: in which epoch, and the epoch that was tested."""
     epochs = context.get_values_by_replica(name, "diverged_epoch", "train")
@@ -66,7 +63,7 @@ def list_unstable(context: Context, name: str) -> list[str]:
     }
     for fold, losses in context.get_curve_points(name, TOKEN, "valid").items():
         curve = losses.dropna()
-        high_losses = curve[(curve.index > curve.idxmin()) & (curve > _UNSTABLE_RATIO * curve.min())]
+        high_losses = curve[curve - curve.cummin() > RISE]
         if len(high_losses) and fold not in unstable:
             rise = f"from {format_fixed(curve.min(), 2)} to {format_fixed(high_losses.max(), 2)}"
             unstable[fold] = (
@@ -279,8 +276,8 @@ def _make_row(context: Context, name: str, names: Sequence[str]) -> dict[str, An
         else None,
         "best_epoch": compute_mean(context.get_values(name, "best_epoch", "valid")),
         "n": nats.n,
-        "diverged": len(list_unstable(context, name)),
-        **pick_attributes(status, "recorded", "planned", "missing_reason"),
+        "unstable": len(list_unstable(context, name)),
+        **pick_attributes(status, "diverged", "recorded", "planned", "missing_reason"),
     }
 
 

@@ -63,13 +63,13 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
     points = _list_points(context, names, figure_id)
     if not any(point.mean.n for point in points):
         return style.draw_empty_figure(context.get_display(figure_id).title, style.OTHER_CORPUS)
+    is_full_tier = context.tier == FULL  # levels of fewer epochs are not the paper's
     if any(point.line[0] in _GATED_MODELS for point in points):
-        return _draw_gated(context, points, names)
+        return _draw_gated(context, points, names, is_full_tier)
     panels = {"learning-rate schedule as chosen": points}
     alternative_points = _list_points(context, names, figure_id, f"@{_ALTERNATIVE}")
     if sum(bool(point.mean.n) for point in alternative_points) > 1:
         panels["Mikolov's learning-rate schedule"] = alternative_points
-    is_full_tier = context.tier == FULL  # levels of fewer epochs are not the paper's
     figure, grid = style.make_panels(3.2, 1, len(panels), sharey=True, squeeze=False)
     for axes, (title, panel_points) in zip(grid[0], panels.items(), strict=True):
         _plot_sweep(axes, panel_points, show_paper=is_full_tier)
@@ -134,8 +134,8 @@ def _plot_seeds(axes: Axes, x: float, point: _Point, line_style: Mapping[str, An
     style.plot_estimate(axes, x, point.mean, line_style)
 
 
-def _draw_gated(context: Context, points: list[_Point], names: list[str]) -> Figure:
-    """Draw a row per experiment: our mean with its interval and every seed, and the paper's number above it."""
+def _draw_gated(context: Context, points: list[_Point], names: list[str], show_paper: bool) -> Figure:
+    """Draw a row per experiment: our mean with its interval and every seed, and perhaps the paper's number above."""
     models = list(_GATED_MODELS)
     points = sorted(points, key=lambda point: (models.index(point.line[0]), point.K))
     figure, axes = style.make_panels(0.36 * len(points) + 1.1, width=style.WIDTH * 0.75)
@@ -144,14 +144,14 @@ def _draw_gated(context: Context, points: list[_Point], names: list[str]) -> Fig
         line_style = _LINE_STYLES_BY_MODEL[point.line]
         axes.plot(point.seeds, [row + _ROW_OFFSET] * len(point.seeds), **line_style, **_SEED_STYLE)
         style.plot_estimate(axes, row + _ROW_OFFSET, point.mean, line_style, is_horizontal=True)
-        if point.paper is not None:
+        if show_paper and point.paper is not None:
             axes.plot([point.paper], [row - _ROW_OFFSET], **_PAPER_STYLE)
         size = context.get_setting(point.experiment, "model.hidden_size")
         absence = "" if point.mean.n else f" ({context.get_status(point.experiment).missing_reason})"
         labels.append(f"{_GATED_MODELS[point.line[0]]}, H = {size}, K = {point.K}{absence}")
     axes.set_yticks(range(len(points)), labels)
     axes.set(ylim=(len(points) - 0.5, -0.5), xlabel="test perplexity")
-    _add_legend(figure, context, names, [], True)
+    _add_legend(figure, context, names, [], show_paper)
     return figure
 
 

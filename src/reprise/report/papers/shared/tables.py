@@ -14,6 +14,7 @@ from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision, Estimated
 from reprise.evidence.losses import list_losses_by_count
 from reprise.evidence.runs import Runs
+from reprise.evidence.stability import RISE
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.resolved import FULL
 from reprise.report.papers.shared import cells
@@ -452,10 +453,6 @@ _ASSUMPTION_COLUMNS = [
 ]
 
 
-_UNSTABLE_RATIO = 1.5
-"""A validation perplexity above so many times an earlier one counts as unstable."""
-
-
 def perplexity(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Make a row per experiment: the paper's test perplexity, ours with its interval, and the gap, also in SDs.
 
@@ -578,13 +575,14 @@ def make_loss_table(experiments: Sequence[Runs], split: str) -> Table:
 def _write_instability_notes(context: Context, name: str) -> list[str]:
     """Write where a replica's validation perplexity rose far above an earlier one, and how far."""
     descriptions = []
-    for replica, losses in context.get_curve_points(name, "cross_entropy", "valid").items():
-        course = losses.dropna().map(to_perplexity)
+    for replica, points in context.get_curve_points(name, "cross_entropy", "valid").items():
+        losses = points.dropna()
+        course = losses.map(to_perplexity)
         later_losses = course[course.index > course.idxmin()]
-        high_losses = course[course > _UNSTABLE_RATIO * course.cummin()]
+        high_losses = course[losses - losses.cummin() > RISE]
         best, last = format_integer(course.idxmin()), format_integer(course.index[-1])
         lowest = format_fixed(course.min(), 0)
-        if len(later_losses) and later_losses.max() > _UNSTABLE_RATIO * course.min():
+        if len(later_losses) and high_losses.index.max() > course.idxmin():
             highest = format_fixed(later_losses.max(), 0)
             epoch = format_integer(later_losses.idxmax())
             descriptions.append(
