@@ -11,7 +11,7 @@ Unit = Literal["nats/token", "bits/token", "nats/character", "bits/character"]
 UNITS = get_args(Unit)
 
 
-def perplexity(nats_per_token: float) -> float:
+def convert_to_perplexity(nats_per_token: float) -> float:
     """Compute e^J of a cross-entropy J in nats per token; infinite where that overflows."""
     try:
         return math.exp(nats_per_token)
@@ -28,7 +28,7 @@ def is_ratio_scale(metric: str) -> bool:
     return metric.partition("@")[0] in _RATIO_SCALE
 
 
-def bits(nats: float) -> float:
+def convert_to_bits(nats: float) -> float:
     """Convert nats to bits."""
     return nats / math.log(2)
 
@@ -46,7 +46,7 @@ def convert_entropy(
             raise ValueError(f"{name} is no unit of entropy; known are {', '.join(UNITS)}")
     (amount, per), (amount_to, per_to) = unit.split("/"), to.split("/")
     if amount != amount_to:
-        value = bits(value) if amount_to == "bits" else value * math.log(2)
+        value = convert_to_bits(value) if amount_to == "bits" else value * math.log(2)
     if per == per_to:
         return value
     if not tokens or not characters:
@@ -62,7 +62,7 @@ def derive_metrics(row: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]])
     """
     if row.get("metric") != "cross_entropy" or row["unit"] != "nats/token":
         return
-    yield {**row, "metric": "perplexity", "value": perplexity(row["value"]), "unit": "1"}
+    yield {**row, "metric": "perplexity", "value": convert_to_perplexity(row["value"]), "unit": "1"}
     counts = [m["value"] for m in metrics if (m["metric"], m["split"]) == ("predicted_characters", row["split"])]
     for count in counts:
         value = convert_entropy(row["value"], row["unit"], "bits/character", row["n"], count)

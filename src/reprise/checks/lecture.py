@@ -15,7 +15,7 @@ from reprise.data.corpus import Split
 from reprise.engines.clipping import clip_gradients
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.models.word_ngram import Relative
-from reprise.units import bits, perplexity
+from reprise.units import convert_to_bits, convert_to_perplexity
 
 _CASES = 20
 _V, _END = 12, 0
@@ -71,8 +71,8 @@ def perplexity_printed() -> Iterator[Finding]:
 
 def perplexity_corrected() -> Iterator[Finding]:
     """Check e^J with J in nats, and 2^J with J in bits."""
-    yield _check_perplexity("e^J, J in nats", perplexity)
-    yield _check_perplexity("2^J, J in bits", lambda nats: 2.0 ** bits(nats))
+    yield _check_perplexity("e^J, J in nats", convert_to_perplexity)
+    yield _check_perplexity("2^J, J in bits", lambda nats: 2.0 ** convert_to_bits(nats))
 
 
 def _check_perplexity(name: str, compute_perplexity: Callable[[float], float]) -> Finding:

@@ -33,8 +33,8 @@ def run_command(options: argparse.Namespace) -> int:
     several jobs side by side, since one leaves most of it idle. Unfinished trainings are saved in checkpoints/. The
     same command resumes them.
 
-    The command needs only torch, numpy, pyyaml and rich. It reads corpora from a folder. Without pydantic it cannot
-    check config/; it then takes the configurations that `reprise resolve` wrote as they are.
+    The command needs only torch, numpy, pyyaml, rich and safetensors. It reads corpora from a folder. Without pydantic
+    it cannot check config/; it then takes the configurations that `reprise resolve` wrote as they are.
     """
     prepare_environment()
     if options.device == "cuda" and not count_visible_gpus():

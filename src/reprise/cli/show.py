@@ -274,7 +274,7 @@ def _make_number_rows(
         )
         if printed and numbers and paper.unit not in (None, numbers[0][1]):
             runs = load_runs(project, [experiment])[experiment.paper][experiment.experiment]
-            converted = runs.reported_in_our_unit(key)
+            converted = runs.get_reported_in_our_unit(key)
             printed += "" if converted is None else f" = {format_number(converted)}"
         if printed and is_other_text:
             printed += " (another text)"

@@ -24,7 +24,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.catalogue.wording import fill_wording
 from reprise.config.project import Project
 from reprise.evidence.numbers import list_loss_rows, list_numbers
-from reprise.evidence.statistics import estimate_variance, mean
+from reprise.evidence.statistics import compute_mean, estimate_variance
 from reprise.files import dump_json, escape_formula, write_atomically
 from reprise.records.evaluation import SINGLE_BANDS, read_evaluations
 from reprise.records.record import read_records
@@ -157,7 +157,7 @@ def _summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
         log = is_ratio_scale(metric.rpartition(".")[2])
         finite = all(map(math.isfinite, values))
         varied = estimate_variance(list(map(math.log, values)) if log else values) if finite else None
-        entry = {"mean": mean(values, log) if finite else INFINITE, "n": len(values)}
+        entry = {"mean": compute_mean(values, log) if finite else INFINITE, "n": len(values)}
         entry["log_std" if log else "std"] = varied.deviation if varied else None
         tree.setdefault(paper, {}).setdefault(experiment, {})[metric] = entry
     return tree

@@ -13,7 +13,7 @@ from itertools import pairwise, product
 from reprise.config.claims import Claim, Comparison, Curve, Level, Margin, Mean, Side
 from reprise.config.claims import Term as ConfiguredTerm
 from reprise.evidence.runs import Quantity
-from reprise.evidence.statistics import curvature_weights, slope_weights
+from reprise.evidence.statistics import compute_curvature_weights, compute_slope_weights
 from reprise.units import is_ratio_scale
 
 
@@ -175,7 +175,7 @@ def _add_margin(way: Contrast, effect: Contrast, sign: int, margin: Margin) -> C
 def _state_curvature(curve: Curve, claim: Claim) -> Hypothesis:
     """Test that the quadratic coefficient over log x is above 0: the metric bends upward."""
     terms = [_list_weighted_terms(side, claim)[0][1] for side in curve.experiments]
-    weights = curvature_weights([math.log(value) for value in curve.x])
+    weights = compute_curvature_weights([math.log(value) for value in curve.x])
     return _make_hypothesis(_make_contrast(zip(weights, terms, strict=True), claim))
 
 
@@ -183,6 +183,6 @@ def _state_trend(claim: Claim) -> list[Hypothesis]:
     """Test that the slope over log x is negative and that the last experiment lies below the first."""
     experiments, x = claim.trend.experiments, [math.log(value) for value in claim.trend.x]
     terms = [_list_weighted_terms(name, claim)[0][1] for name in experiments]
-    slope = _make_contrast([(-w, term) for w, term in zip(slope_weights(x), terms, strict=True)], claim)
+    slope = _make_contrast([(-w, term) for w, term in zip(compute_slope_weights(x), terms, strict=True)], claim)
     ends = _make_difference(Comparison(lower=experiments[-1], higher=experiments[0]), claim)
     return [_make_hypothesis(slope), _make_hypothesis(ends)]

@@ -11,7 +11,7 @@ from reprise.evidence.contrasts import Contrast, Hypothesis
 from reprise.evidence.folds import FoldVariance, pool_fold_variance
 from reprise.evidence.runs import Table
 from reprise.evidence.seeds import combine_seed_variances, estimate_seed_variances
-from reprise.evidence.statistics import Estimate, VarianceEstimate, estimate_over_folds, estimate_variance, mean
+from reprise.evidence.statistics import Estimate, VarianceEstimate, compute_mean, estimate_over_folds, estimate_variance
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstim
     return HypothesisEstimate(
         hypothesis,
         effect,
-        tuple(mean(values.values(), hypothesis.effect.log) for values in numbers),
+        tuple(compute_mean(values.values(), hypothesis.effect.log) for values in numbers),
         tests,
         _evaluate_at_paper(hypothesis.effect, table, printed=True),
         _evaluate_at_paper(hypothesis.effect, table),
@@ -95,7 +95,7 @@ def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstim
 
 def _bound_paper_effect(contrast: Contrast, table: Table) -> tuple[float, float] | None:
     """Return the range of the paper's contrast by the rounding of its numbers; None as of `_evaluate_at_paper`."""
-    bands = [table.runs[term.experiment].reported_band(term.quantity) for _, term in contrast.weights]
+    bands = [table.runs[term.experiment].get_reported_band(term.quantity) for _, term in contrast.weights]
     if None in bands or (contrast.log and min(low for low, _ in bands) <= 0):
         return None
     is_positive = [weight > 0 for weight, _ in contrast.weights]
@@ -114,7 +114,9 @@ def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) 
     None where a number is missing or has no logarithm.
     """
     terms = [(table.runs[term.experiment], term.quantity) for _, term in contrast.weights]
-    reported = [of.reported(quantity) if printed else of.reported_in_our_unit(quantity) for of, quantity in terms]
+    reported = [
+        of.get_reported(quantity) if printed else of.get_reported_in_our_unit(quantity) for of, quantity in terms
+    ]
     if None in reported or (contrast.log and min(reported) <= 0):
         return None
     return replace(contrast, log=contrast.log and not printed).evaluate(reported)
@@ -152,7 +154,7 @@ def _estimate_over_folds(contrast: Contrast, table: Table, samples: dict[str, di
     values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
     fold_ratio = max(table.runs[name].fold_ratio for name in samples)
     counts = dict.fromkeys(samples, len(common))
-    unknown = ContrastEstimate(Estimate(mean(values)), counts, fold_ratio=fold_ratio, method="folds")
+    unknown = ContrastEstimate(Estimate(compute_mean(values)), counts, fold_ratio=fold_ratio, method="folds")
     own, family = estimate_variance(values), pool_fold_variance(contrast, common, table)
     if _is_family_better_known(family, own, has_one_experiment=len(samples) == 1):
         variance, borrowed, bartlett_p = family.variance, tuple(samples), family.bartlett_p
@@ -162,7 +164,7 @@ def _estimate_over_folds(contrast: Contrast, table: Table, samples: dict[str, di
         return replace(unknown, without_sd=tuple(samples))
     return replace(
         unknown,
-        estimate=estimate_over_folds(mean(values), len(common), fold_ratio, variance),
+        estimate=estimate_over_folds(compute_mean(values), len(common), fold_ratio, variance),
         borrowed=borrowed,
         variances=(variance.variance,),
         bartlett_p=bartlett_p,
@@ -181,7 +183,7 @@ def _is_family_better_known(
 
 def _estimate_over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> ContrastEstimate:
     """Estimate a contrast over independent samples, without an error where a variance is unknown."""
-    value = sum(mean(sample.values()) for sample in samples.values()) + contrast.offset
+    value = sum(compute_mean(sample.values()) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
     known = estimate_seed_variances(contrast, table, samples)
     if without_sd := tuple(name for name, one in known.items() if one.variance is None):

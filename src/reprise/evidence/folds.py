@@ -18,11 +18,11 @@ from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import (
     VarianceEstimate,
-    bartlett_test,
     combine_variances,
+    compute_bartlett_p,
+    compute_mean,
     estimate_residual_variances,
     estimate_variance,
-    mean,
     pool_variances,
 )
 
@@ -75,14 +75,14 @@ def _list_members(
     return table.compute_once(
         (frozenset(families), *quantities),
         lambda: [
-            (runs, logs) for runs in table.members(families) if len(logs := _collect_logs_by_fold(runs, terms)) > 1
+            (runs, logs) for runs in table.list_members(families) if len(logs := _collect_logs_by_fold(runs, terms)) > 1
         ],
     )
 
 
 def _compute_mean(table: Table, term: Term, folds: Collection[Fold]) -> float:
     values = table.runs[term.experiment].combine([(1.0, term.quantity)])
-    return mean(values[fold] for fold in folds)
+    return compute_mean(values[fold] for fold in folds)
 
 
 def _pool_within_experiment(shares: Mapping[Term, float], members: Sequence[Runs]) -> FoldVariance:
@@ -95,7 +95,7 @@ def _pool_within_experiment(shares: Mapping[Term, float], members: Sequence[Runs
     series = [list(_collect_logs_by_fold(runs, terms).values()) for runs in members]
     variances = [estimate_variance(values) for values in series]
     df = max(map(len, series)) - 1
-    return FoldVariance(VarianceEstimate(pool_variances(variances).variance, df), bartlett_test(variances))
+    return FoldVariance(VarianceEstimate(pool_variances(variances).variance, df), compute_bartlett_p(variances))
 
 
 def _pool_residuals(
@@ -117,7 +117,7 @@ def _pool_residuals(
             return None
         squares = (share**2 for term, share in shares.items() if _get_task(table.runs[term.experiment]) == task)
         parts.append((sum(squares), pool_variances(variances)))
-        p_values.append(bartlett_test(variances))
+        p_values.append(compute_bartlett_p(variances))
     combined = combine_variances(0.0, parts)
     smallest_p = min((p for p in p_values if p is not None), default=None)
     return FoldVariance(VarianceEstimate(combined.error**2, combined.df), smallest_p)

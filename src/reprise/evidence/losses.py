@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 from reprise.evidence.runs import Runs
-from reprise.evidence.statistics import estimate_variance, mean
+from reprise.evidence.statistics import compute_mean, estimate_variance
 from reprise.records.evaluation import SIDES, SINGLE_BANDS, name_loss_metric
 
 
@@ -25,6 +25,6 @@ def list_losses_by_count(experiments: Sequence[Runs], split: str) -> Iterator[di
         for name, replicas in having.items():
             values = [r.metrics[quantity] for r in replicas]
             varied = estimate_variance(values)
-            row[f"{name}.mean"] = mean(values) if values else None
+            row[f"{name}.mean"] = compute_mean(values) if values else None
             row |= {f"{name}.std": varied.deviation if varied else None, f"{name}.n": len(values)}
         yield row

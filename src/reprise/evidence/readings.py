@@ -112,7 +112,7 @@ def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Ru
         if of is None or not of.learns:
             continue
         for quantity in dict.fromkeys((r.metric, r.split) for r in entry.reported):
-            value, ours = of.reported_in_our_unit(quantity), of.combine([(1.0, quantity)]).values()
+            value, ours = of.get_reported_in_our_unit(quantity), of.combine([(1.0, quantity)]).values()
             if not value or not ours or min(value, *ours) <= 0 or of.is_exact([quantity]):
                 continue
             term, mean = Term(name, quantity), sum(map(math.log, ours)) / len(ours)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.schema import Experiment, Reported
 from reprise.data.text.character_lines import VALIDATION
-from reprise.evidence.statistics import mean
+from reprise.evidence.statistics import compute_mean
 from reprise.records.resolved import Resolved
 from reprise.units import convert_entropy, is_ratio_scale
 
@@ -126,7 +126,7 @@ class Runs:
     evaluations: list[Replica] = field(default_factory=list)
     evaluated: bool = False
 
-    def by_evaluations(self) -> Runs:
+    def replace_by_evaluations(self) -> Runs:
         """Return the experiment with its evaluations in the place of its records; diverged replicas stay lost."""
         lost = [replica for replica in self.replicas if not replica.ended] if self.evaluations else []
         return replace(self, replicas=[*self.evaluations, *lost], evaluated=True)
@@ -176,7 +176,7 @@ class Runs:
     def mean(self, quantity: Quantity, unit: str | None = None) -> float | None:
         """Return the mean over finished replicas, perhaps in another unit (`Replica.value`); None where none has it."""
         values = [r.value(quantity, unit) for r in self.finished if quantity in r.metrics]
-        return mean(values, is_ratio_scale(quantity[0])) if values else None
+        return compute_mean(values, is_ratio_scale(quantity[0])) if values else None
 
     @property
     def learns(self) -> bool:
@@ -204,27 +204,27 @@ class Runs:
             return None
         return self.family[1]
 
-    def reported(self, quantity: Quantity) -> float | None:
+    def get_reported(self, quantity: Quantity) -> float | None:
         """Return what the paper gives for it; None where it gives nothing, or for another dataset."""
-        return None if self.replaced_dataset else self.printed(quantity)
+        return None if self.replaced_dataset else self.get_printed(quantity)
 
-    def printed(self, quantity: Quantity) -> float | None:
+    def get_printed(self, quantity: Quantity) -> float | None:
         """Return what the paper gives for it, whatever its dataset; None where it gives nothing."""
         return next((float(r.value) for r in self._reported(quantity) if r.value is not None), None)
 
-    def reported_in_our_unit(self, quantity: Quantity) -> float | None:
+    def get_reported_in_our_unit(self, quantity: Quantity) -> float | None:
         """Return the same as an entropy in the unit of ours; None where there is nothing to turn it by."""
-        value = self.reported(quantity)
+        value = self.get_reported(quantity)
         return None if value is None else self._in_our_unit(value, quantity)
 
-    def reported_band(self, quantity: Quantity) -> tuple[float, float] | None:
+    def get_reported_band(self, quantity: Quantity) -> tuple[float, float] | None:
         """Return the numbers that round to the paper's, in our unit; None as of `reported_in_our_unit`."""
-        value, half = self.reported(quantity), self.digits.get(quantity, 0.0) / 2
+        value, half = self.get_reported(quantity), self.digits.get(quantity, 0.0) / 2
         ends = [] if value is None else [self._in_our_unit(end, quantity) for end in (value - half, value + half)]
         return None if not ends or None in ends else tuple(ends)
 
     def _in_our_unit(self, value: float, quantity: Quantity) -> float | None:
-        stated, unit = self.reported_unit(quantity), self.unit(quantity)
+        stated, unit = self.get_reported_unit(quantity), self.get_unit(quantity)
         if stated in {None, unit}:
             return value
         counts = ((r.sizes.get(quantity), r.metrics.get(("predicted_characters", quantity[1]))) for r in self.finished)
@@ -233,11 +233,11 @@ class Runs:
         except ValueError:
             return None
 
-    def unit(self, quantity: Quantity) -> str | None:
+    def get_unit(self, quantity: Quantity) -> str | None:
         """Return the unit of our number for it; None where there is no number."""
         return next((r.units[quantity] for r in self.finished if quantity in r.units), None)
 
-    def reported_unit(self, quantity: Quantity) -> str | None:
+    def get_reported_unit(self, quantity: Quantity) -> str | None:
         """Return the unit that the paper states for its number, where the configuration names it."""
         return next((r.unit for r in self._reported(quantity) if r.unit), None)
 
@@ -268,11 +268,11 @@ class Table:
         """Return the table with variants in the place of experiments."""
         return replace(self, runs={**self.runs, **variants}, all_runs=self.all_runs or list(self.runs.values()))
 
-    def by_evaluations(self) -> Table:
+    def replace_by_evaluations(self) -> Table:
         """Return the same experiments as their evaluations measured them."""
-        return Table({name: of.by_evaluations() for name, of in self.runs.items()})
+        return Table({name: of.replace_by_evaluations() for name, of in self.runs.items()})
 
-    def members(self, families: Set[tuple[str, ...] | None]) -> list[Runs]:
+    def list_members(self, families: Set[tuple[str, ...] | None]) -> list[Runs]:
         """List all experiments and variants of these families."""
         all_runs = self.all_runs or self.runs.values()
         return self.compute_once(frozenset(families), lambda: [of for of in all_runs if of.family in families])

@@ -57,7 +57,7 @@ def _fit_family_prior(table: Table, runs: Runs, terms: tuple[tuple[float, Quanti
     """Fit the prior of an experiment's family for a weighted sum of metrics, or of their logarithms."""
 
     def fit() -> Prior | None:
-        samples = (member.combine(terms, log) for member in table.members({runs.family} - {None}))
+        samples = (member.combine(terms, log) for member in table.list_members({runs.family} - {None}))
         variances = (estimate_variance(list(sample.values())) for sample in samples)
         return fit_prior(tuple(variance for variance in variances if variance))
 

@@ -62,7 +62,7 @@ class Estimate:
         return float(special.stdtr(self.df, -distance / self.error))
 
 
-def mean(values: Iterable[float], log: bool = False) -> float:
+def compute_mean(values: Iterable[float], log: bool = False) -> float:
     """Return the mean of one number or more; the mean of equal numbers is exactly that number.
 
     Args:
@@ -106,7 +106,7 @@ def combine_variances(value: float, parts: Sequence[tuple[float, VarianceEstimat
     return Estimate(value, math.sqrt(total), total**2 / inverse if inverse else math.inf)
 
 
-def bartlett_test(members: Sequence[VarianceEstimate]) -> float | None:
+def compute_bartlett_p(members: Sequence[VarianceEstimate]) -> float | None:
     """Return the p value of equal variances of normal samples; None for fewer than two samples.
 
     Bartlett, "Properties of sufficiency and statistical tests" (Proc. R. Soc. A 160, 1937). It is None where all
@@ -200,7 +200,7 @@ def compute_binomial_p(successes: int, n: int, share: float) -> tuple[float, flo
     return tuple(float(stats.binomtest(successes, n, share, side).pvalue) for side in ("greater", "less"))
 
 
-def clopper_pearson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+def compute_clopper_pearson_interval(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """Return the exact confidence interval of a share (Clopper and Pearson 1934)."""
     from scipy import stats
 
@@ -218,13 +218,13 @@ def compute_rank_sum_p(high: Sequence[float], low: Sequence[float]) -> float:
     return float(stats.mannwhitneyu(high, low, alternative="greater", method="exact").pvalue)
 
 
-def slope_weights(x: Sequence[float]) -> list[float]:
+def compute_slope_weights(x: Sequence[float]) -> list[float]:
     """Return weights w such that sum w_i y_i is the least-squares slope of y on x; their sum is 0."""
     centred = np.asarray(x, dtype=float) - float(np.mean(x))
     return [float(w) for w in centred / float(centred @ centred)]
 
 
-def curvature_weights(x: Sequence[float]) -> list[float]:
+def compute_curvature_weights(x: Sequence[float]) -> list[float]:
     """Return weights w such that sum w_i y_i is the quadratic coefficient of the least-squares parabola of y over x.
 
     The sums of w_i and of w_i x_i are 0: a constant or a slope adds nothing.

@@ -12,7 +12,7 @@ from torch import Tensor
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Diverged, Learner, Work, complete
-from reprise.units import perplexity
+from reprise.units import convert_to_perplexity
 
 FINISHED = "finished"
 """The value of `part` when there is nothing left to read."""
@@ -290,10 +290,8 @@ class RateSchedule(Epochs):
             words = self.counts[self.part] * self.next / self.length()
             return f"{self.part} loss {self.get_part_nats() / words:.4f} nats/token" if words else f"{self.part} text"
         last = self.history[-1]
-        return (
-            f"valid ppl {perplexity(last['valid']):.2f}, test ppl {perplexity(last['test']):.2f}, "
-            f"next learning rate {self.learning_rate:g}"
-        )
+        valid, test = (convert_to_perplexity(last[split]) for split in ("valid", "test"))
+        return f"valid ppl {valid:.2f}, test ppl {test:.2f}, next learning rate {self.learning_rate:g}"
 
     def outcome(self) -> Outcome:
         """Report the losses at the best epoch, and the curve of every epoch."""

@@ -20,7 +20,7 @@ def collect_code_facts(kernel: Any = None) -> dict[str, Any]:
     """Say what code trains.
 
     Args:
-        kernel: What learns; its engine's package counts, those of other engines do not.
+        kernel: What learns; its engine's package counts, and for a stack, which uses parts of all, every engine's.
 
     Returns:
         `commit` and `dirty`, None outside of a Git repository; `code`, the packages and their digest.
@@ -30,14 +30,17 @@ def collect_code_facts(kernel: Any = None) -> dict[str, Any]:
 
 
 def list_engine_packages(module: str) -> list[str]:
-    """Say which packages of engines a module is in: "reprise.engines.rntn.native" is in engines/rntn."""
+    """Say which packages of engines a module uses: "reprise.engines.rntn.native" engines/rntn, a stack all engines."""
     root, _, rest = module.partition(".engines.")
-    return [f"engines/{rest.split('.')[0]}"] if root == "reprise" and "." in rest else []
+    package = rest.split(".")[0]
+    if root != "reprise" or "." not in rest:
+        return []
+    return ["engines"] if package == "stack" else [f"engines/{package}"]
 
 
 @cache
 def digest_packages(packages: Sequence[str]) -> str:
-    """Take the SHA-256 over the files of these packages, and of what stands beside them: engines/*.py, counters.py."""
+    """Take the SHA-256 over the files of these packages, and of the modules beside them: *.py and engines/*.py."""
     shared = [*_SOURCE.glob("*.py"), *_SOURCE.glob("engines/*.py")]
     files = [*shared, *(path for package in packages for path in (_SOURCE / package).rglob("*"))]
     total = hashlib.sha256()

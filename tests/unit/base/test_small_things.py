@@ -24,7 +24,7 @@ from reprise.records.resolved import Resolved
 from reprise.report.page.cards import make_command
 from reprise.report.parts.tables import Table
 from reprise.training.devices import count_gpus_needed, count_visible_gpus, list_gpus
-from reprise.units import bits, perplexity
+from reprise.units import convert_to_bits, convert_to_perplexity
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):
@@ -182,9 +182,9 @@ def test_gpus_are_found_without_torch():
 
 
 def test_units():
-    assert bits(math.log(2)) == pytest.approx(1)
-    assert perplexity(math.log(50)) == pytest.approx(50)
-    assert perplexity(1e9) == math.inf
+    assert convert_to_bits(math.log(2)) == pytest.approx(1)
+    assert convert_to_perplexity(math.log(50)) == pytest.approx(50)
+    assert convert_to_perplexity(1e9) == math.inf
 
 
 def test_schemas_are_written_in_a_clone_alone_or_into_the_folder_that_is_named(tmp_path, monkeypatch, capsys):

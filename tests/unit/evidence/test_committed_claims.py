@@ -56,7 +56,7 @@ def test_the_vocabulary_of_text8_is_asked_under_every_rule():
     rules = get_args(Text8.model_fields["vocabulary_rule"].annotation)
     there_ = [r.resolved.config["data"]["options"] for name, r in runs.items() if name.startswith("text8-corpus")]
     assert sorted(options["vocabulary_rule"] for options in there_) == sorted(rules)
-    assert given.claims["R24"].level.equals == runs["text8-corpus"].reported(("vocabulary", "all")) == 37751
+    assert given.claims["R24"].level.equals == runs["text8-corpus"].get_reported(("vocabulary", "all")) == 37751
 
 
 def test_every_claim_has_a_label_and_a_set_afterwards_mark_where_its_criterion_says_so():

@@ -107,7 +107,7 @@ def test_a_false_claim_agrees_at_most_as_often_as_its_level_says(kind):
     false = false_means(given, names, Table(recorded(paper)))
     share = agreement(paper, key, false, own=False, draws=DRAWS)
     observed = agreement(paper, key, false, own=True, draws=DRAWS // 5)
-    printed = {name: recorded(paper)[name].reported_in_our_unit((given.metric, given.split)) for name in names}
+    printed = {name: recorded(paper)[name].get_reported_in_our_unit((given.metric, given.split)) for name in names}
     power = "no number" if None in printed.values() else agreement(paper, key, printed, own=True, draws=DRAWS // 5)
     print(
         f"\n{kind} ({key}): false agreement {share:.1%}, with SDs as observed {observed:.0%}; paper's effect: {power}"

@@ -63,7 +63,7 @@ def test_the_answer_is_that_of_the_gains_in_the_two_bands(key, shift):
     protocol = paper.experiments[base].training.protocol
     first, one = evaluated(base, (0,) * 6, tests, (0, 1, 2), protocol)
     second, other = evaluated(better, shift, tests, (4, 5, 6), protocol)
-    table = Table({of.name: of for of in (first, second)}, moderated=False).by_evaluations()
+    table = Table({of.name: of for of in (first, second)}, moderated=False).replace_by_evaluations()
     verdict = decide(paper.claims[key], replace(table, moderated=False))
     (comparison,) = verdict.comparisons
     contrasts = [[pooled(b, side, *more) - pooled(b, side, *less) for b in of] for of in (one, other)]
@@ -94,7 +94,7 @@ def test_a_replica_that_diverged_leaves_the_claim_open():
     first, _ = evaluated("s-rnn-100", (0,) * 6, ("test",), (0, 1, 2), "subsequence-sgd")
     second, _ = evaluated("r-rntn-100-k100", FREQUENT, ("test",), (0, 1), "subsequence-sgd")
     lost = [replace(r, ended=False) for r in runs("x", [], diverged=1).replicas]
-    table = Table({"s-rnn-100": first, "r-rntn-100-k100": replace(second, replicas=lost)}).by_evaluations()
+    table = Table({"s-rnn-100": first, "r-rntn-100-k100": replace(second, replicas=lost)}).replace_by_evaluations()
     assert decide(paper.claims["R25"], table).answer == "undecided"
 
 

@@ -10,13 +10,13 @@ from reprise.evidence import statistics as ours
 from reprise.evidence.moderated import Prior, fit_prior
 from reprise.evidence.statistics import (
     VarianceEstimate,
-    bartlett_test,
     combine_variances,
+    compute_bartlett_p,
+    compute_curvature_weights,
+    compute_slope_weights,
     count_replicas_needed,
-    curvature_weights,
     estimate_variance,
     pool_variances,
-    slope_weights,
 )
 
 RATIO = 0.25  # of five folds: one is tested, all of the others are trained on
@@ -73,12 +73,12 @@ def test_variances_are_pooled_or_moderated_by_hand():
 
 def test_equal_variances_are_tested_as_by_scipy():
     samples = [[1.0, 3.0, 2.5], [2.0, 2.1, 5.0, 4.0], [9.0, 9.4]]
-    assert bartlett_test([estimate_variance(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
-    assert bartlett_test([VarianceEstimate(1.0, 2)]) is None
-    assert bartlett_test([VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2)]) is None
-    assert bartlett_test([VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2)]) == 0.0
+    assert compute_bartlett_p([estimate_variance(s) for s in samples]) == pytest.approx(stats.bartlett(*samples).pvalue)
+    assert compute_bartlett_p([VarianceEstimate(1.0, 2)]) is None
+    assert compute_bartlett_p([VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2)]) is None
+    assert compute_bartlett_p([VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2)]) == 0.0
     # Equal ones whose distance is rounded to below 0: two models on two folds have the same residuals.
-    assert bartlett_test([VarianceEstimate(0.8444218515250481, 1 / 3)] * 3) == 1.0
+    assert compute_bartlett_p([VarianceEstimate(0.8444218515250481, 1 / 3)] * 3) == 1.0
 
 
 def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
@@ -93,7 +93,7 @@ def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
 @pytest.mark.parametrize("n", [2, 3, 6, 7, 10])
 def test_equal_numbers_have_their_own_mean_and_no_deviation(value, n):
     """Their sum is rounded, and its n-th part another number than theirs."""
-    assert ours.mean([value] * n) == value
+    assert ours.compute_mean([value] * n) == value
     assert estimate_variance([value] * n) == VarianceEstimate(0.0, n - 1)
 
 
@@ -110,7 +110,7 @@ def test_members_without_variance_or_with_nothing_in_common_lend_nothing():
 @pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 20), (11, 20), (20, 20), (1, 1), (5, 5)])
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_the_interval_of_a_share_has_the_shares_that_the_binomial_test_does_not_refuse(successes, n, level):
-    low, high = ours.clopper_pearson(successes, n, level)
+    low, high = ours.compute_clopper_pearson_interval(successes, n, level)
     assert (low == 0) == (successes == 0)
     assert (high == 1) == (successes == n)
     if successes:
@@ -181,13 +181,15 @@ def test_ranks_are_compared_over_all_orders():
 
 def test_a_slope_is_that_of_least_squares():
     x, y = [0.0, 1.0, 2.5, 4.0], [3.0, 2.0, 2.5, -1.0]
-    assert sum(w * v for w, v in zip(slope_weights(x), y, strict=True)) == pytest.approx(stats.linregress(x, y).slope)
-    assert sum(slope_weights(x)) == pytest.approx(0.0)
+    assert sum(w * v for w, v in zip(compute_slope_weights(x), y, strict=True)) == pytest.approx(
+        stats.linregress(x, y).slope
+    )
+    assert sum(compute_slope_weights(x)) == pytest.approx(0.0)
 
 
 def test_a_curvature_is_that_of_the_least_squares_parabola_and_sees_no_slope():
     x, y = [0.0, 1.0, 2.5, 4.0, 4.5], [3.0, 2.0, 2.5, -1.0, 6.0]
-    weights = np.array(curvature_weights(x))
+    weights = np.array(compute_curvature_weights(x))
     assert weights @ y == pytest.approx(np.polyfit(x, y, 2)[0])
     assert weights @ (7.0 + 3.0 * np.array(x)) == pytest.approx(0.0, abs=1e-12)
 

@@ -13,7 +13,7 @@ from report_case import curve, make_context, metric, project, row
 
 from reprise.config.displays import list_entries
 from reprise.errors import UserError
-from reprise.evidence.statistics import clopper_pearson
+from reprise.evidence.statistics import compute_clopper_pearson_interval
 from reprise.report import render
 from reprise.report.papers.palindromes.figures import training_curves
 from reprise.report.papers.palindromes.tables import list_first_steps
@@ -50,7 +50,7 @@ def test_the_share_of_seeds_steps_up_where_each_first_makes_no_mistake(tmp_path)
     assert line.get_xdata().tolist() == [0, 5, 10, 15]
     assert line.get_ydata().tolist() == pytest.approx([0, 1 / 3, 2 / 3, 2 / 3])
     band = share.collections[0].get_paths()[0].vertices
-    low, high = clopper_pearson(2, 3)
+    low, high = compute_clopper_pearson_interval(2, 3)
     assert {round(y, 9) for x, y in band if x == 15} >= {round(low, 9), round(high, 9)}
 
 

@@ -14,7 +14,7 @@ from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Estimat
 from reprise.evidence.estimation import estimate_contrast
 from reprise.evidence.numbers import LETTERS
 from reprise.evidence.runs import Quantity, Runs, Table
-from reprise.evidence.statistics import mean
+from reprise.evidence.statistics import compute_mean
 from reprise.evidence.verdicts import AGREES, DISAGREES, JUDGED, TRAINED, UNDECIDED
 from reprise.evidence.verdicts.alternatives import (
     Reading,
@@ -65,7 +65,7 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
     One about losses by the counts of words is judged by the evaluations in the place of the records.
     """
     if asks_evaluations(claim):
-        table = table.by_evaluations()
+        table = table.replace_by_evaluations()
     verdict = decide(claim, table)
     evidence = classify_evidence(claim, table)
     under = list(list_readings(claim, paper, table, verdict))
@@ -144,21 +144,21 @@ def _compare_with_paper(claim: Claim, table: Table) -> Iterator[Printed]:
     """Compare every printed number of the claim with ours, in per cent and in SDs of one replica."""
     for term in dict.fromkeys(list_terms(claim)):
         runs, (metric, split) = table.runs[term.experiment], term.quantity
-        paper, log = runs.reported_in_our_unit(term.quantity), is_ratio_scale(metric)
+        paper, log = runs.get_reported_in_our_unit(term.quantity), is_ratio_scale(metric)
         values = list(runs.combine([(1.0, term.quantity)], log=log).values())
         if paper is None or not values or (log and paper <= 0):
             continue
         measured = estimate_contrast(Contrast(((1.0, term),), log=log), table)
         known = measured and measured.variances and len(values) > 1
         deviation = math.sqrt(measured.variances[0]) if known else None
-        gap = mean(values) - (math.log(paper) if log else paper)
-        ours = math.exp(mean(values)) if log else mean(values)
+        gap = compute_mean(values) - (math.log(paper) if log else paper)
+        ours = math.exp(compute_mean(values)) if log else compute_mean(values)
         yield Printed(
             experiment=runs.name,
             title=runs.title,
             metric=metric,
             split=split,
-            unit=runs.unit(term.quantity),
+            unit=runs.get_unit(term.quantity),
             ours=ours,
             paper=paper,
             percent=100 * (ours / paper - 1) if paper else None,

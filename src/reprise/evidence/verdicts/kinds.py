@@ -9,7 +9,12 @@ from reprise.config.claims import Claim, Comparison, UnitQuestion
 from reprise.evidence import verdicts
 from reprise.evidence.decisions import Beats, Error, Listed, Nothing, Ranks, Share, Unit, Units, Verdict
 from reprise.evidence.runs import Quantity, Runs, Table
-from reprise.evidence.statistics import clopper_pearson, compute_binomial_p, compute_rank_sum_p, mean
+from reprise.evidence.statistics import (
+    compute_binomial_p,
+    compute_clopper_pearson_interval,
+    compute_mean,
+    compute_rank_sum_p,
+)
 from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED, Part
 from reprise.evidence.verdicts.means import decide_means
 
@@ -74,7 +79,7 @@ def decide_shares(claim: Claim, table: Table) -> Verdict:
                 at_least=share.at_least,
                 at_most=share.at_most,
                 estimate=reached / n,
-                interval=clopper_pearson(reached, n, verdicts.LEVEL),
+                interval=compute_clopper_pearson_interval(reached, n, verdicts.LEVEL),
                 level=verdicts.LEVEL,
             )
         )
@@ -174,7 +179,7 @@ CLEAR = 2.0
 
 def mean_log_ratio(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
     """Return the mean logarithm of ours over printed for the same models in one unit; 0 if they agree."""
-    return mean(math.log(ours[name] / printed[name]) for name in printed)
+    return compute_mean(math.log(ours[name] / printed[name]) for name in printed)
 
 
 def list_unit_experiments(question: UnitQuestion, name: str) -> set[str]:
@@ -187,7 +192,7 @@ def decide_unit(claim: Claim, table: Table) -> Verdict:
     question, quantity = claim.unit, (claim.metric, claim.split)
     printed, in_stated, in_other = {}, {}, {}
     for name in (name for name in question.experiments if table.covered(list_unit_experiments(question, name))):
-        value, ours = table.runs[name].reported(quantity), table.runs[name].mean(quantity, question.stated)
+        value, ours = table.runs[name].get_reported(quantity), table.runs[name].mean(quantity, question.stated)
         if value is not None and ours is not None:
             printed[name], in_stated[name] = value, ours
             in_other[name] = table.runs[name].mean(quantity, question.other)

@@ -153,7 +153,7 @@ def _compute_item_share(part: HypothesisEstimate, table: Table) -> float:
     if len(terms) < 2:
         return 0.0
     asked = [(table.runs[term.experiment], term.quantity) for term in terms]
-    if any(runs.unit(quantity) != "share" for runs, quantity in asked):
+    if any(runs.get_unit(quantity) != "share" for runs, quantity in asked):
         return 0.0
     sizes = (max(r.sizes.get(quantity) or 0 for r in runs.finished) for runs, quantity in asked)
     return min(1 / n if n else 0.0 for n in sizes)
@@ -208,7 +208,7 @@ def _make_comparison(
         "tail": tail,
         "terms": tuple(_make_mean(*term, mean) for term, mean in zip(terms, part.means, strict=True)),
         "scale": "log" if effect.log else "difference",
-        "unit": _find_common_unit(of.unit(term.quantity) for _, term, of in terms),
+        "unit": _find_common_unit(of.get_unit(term.quantity) for _, term, of in terms),
         "estimate": estimate.value,
         "error": estimate.error,
         "interval": estimate.interval(level),
@@ -216,7 +216,7 @@ def _make_comparison(
         "signed_estimate": judged.signed_estimate if judged else 0.0,
         "borrowed": tuple(runs[name].name for name in part.effect.borrowed),
         "bartlett_p": part.effect.bartlett_p,
-        "paper_unit": _find_common_unit(of.reported_unit(term.quantity) for _, term, of in terms),
+        "paper_unit": _find_common_unit(of.get_reported_unit(term.quantity) for _, term, of in terms),
         **_compare_with_paper(part),
     }
     if len(terms) == 1:
@@ -248,9 +248,9 @@ def _make_mean(weight: float, term: Term, runs: Runs, mean: float) -> Mean:
         split=term.quantity[1],
         weight=weight,
         mean=mean,
-        unit=runs.unit(term.quantity),
-        paper=runs.printed(term.quantity),
-        paper_unit=runs.reported_unit(term.quantity),
+        unit=runs.get_unit(term.quantity),
+        paper=runs.get_printed(term.quantity),
+        paper_unit=runs.get_reported_unit(term.quantity),
     )
 
 

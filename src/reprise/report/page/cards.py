@@ -19,7 +19,7 @@ from reprise.config.sections import Section
 from reprise.evidence.collect import describe_counted_tokens, is_over_tokens
 from reprise.evidence.load import TIME
 from reprise.evidence.runs import Curve
-from reprise.evidence.statistics import clopper_pearson
+from reprise.evidence.statistics import compute_clopper_pearson_interval
 from reprise.records.resolved import Resolved
 from reprise.report.papers.shared import cells
 from reprise.report.parts import rounding
@@ -48,7 +48,7 @@ def list_metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]
             estimate.mean, low, high, is_share=unit == "share", lower_bound=rounding.find_lower_bound(metric)
         )
         if metric in _REPLICA_SHARES and estimate.n:
-            interval = clopper_pearson(round(estimate.mean * estimate.n), estimate.n)
+            interval = compute_clopper_pearson_interval(round(estimate.mean * estimate.n), estimate.n)
             ours = rounding.format_with_bounds(*(format_fixed(value, 2) for value in (estimate.mean, *interval)))
         paper = context.get_reported(experiment.base, metric, split)
         printed = format_significant(paper.value, 5) if paper and is_comparable else ""

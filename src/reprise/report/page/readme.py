@@ -4,6 +4,7 @@ from pathlib import Path
 
 from reprise.config.project import Project
 from reprise.errors import UserError
+from reprise.evidence.stability import RISE
 from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED
 from reprise.files import write_atomically
 from reprise.report.page.forest import plot_summary
@@ -67,4 +68,4 @@ def select_distance_marks(summary: Summary) -> dict[str, str]:
 
 def render_summary_notes(summary: Summary) -> list[str]:
     """Render what limits the answers, in at most six lines."""
-    return render_text("notes.md.j2", summary=summary).splitlines()[:_MAX_NOTES]
+    return render_text("notes.md.j2", summary=summary, rise=RISE).splitlines()[:_MAX_NOTES]

@@ -86,7 +86,7 @@ def compute_sd(values: Sequence[float] | np.ndarray) -> float | None:
 
 def compute_mean(values: Sequence[float] | np.ndarray, is_log: bool = False) -> float | None:
     """Compute the arithmetic mean, or the geometric mean if `is_log`; None without values."""
-    return statistics.mean(values, is_log) if len(values) else None
+    return statistics.compute_mean(values, is_log) if len(values) else None
 
 
 def format_interval(

@@ -46,7 +46,7 @@ MARKS = {
     "[ ]": "95 % confidence interval of ours, over seeds or folds.",
     "Runs": "how many seeds or folds each model has. 4 → 1: four before the arrow, one after it.",
     "Gain": "by how much the loss or perplexity falls. In brackets: the first gain minus the second.",
-    "Weakest": "of several comparisons the one with the largest p-value. A claim agrees if all of them hold.",
+    "Weakest": "of the judged comparisons the one with the largest p-value. A claim agrees if all of these hold.",
     "No number": "the document prints none.",
     "–": "a formula, a count or an order; it has no effect size.",
     "*": "we set or changed a part of its test when we knew its numbers.",

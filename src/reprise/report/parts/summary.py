@@ -25,17 +25,19 @@ from reprise.report.parts.wording import explain_symbols
 
 DISTANCE_HEADERS = (
     "Document",
-    "Printed numbers",
+    "Numbers compared",
     "Median distance",
     "Largest distance",
     "In our 95 % prediction interval",
 )
 """The column headers of the table of distances from the printed numbers."""
 DISTANCE_MARKS = {
-    "Printed numbers": "those of trained models that we measured too, on a text that may be compared.",
-    "Distance": "how far our mean is from the printed number, in % of it.",
+    "Numbers compared": (
+        "those of trained models that the document prints and we measured. Those of 002 are from its author's logs."
+    ),
+    "Distance": "how far our mean is from the number compared, in % of it.",
     "Prediction interval": "where one more run of ours lies with a probability of 95 %.",
-    "×": "the unit of the printed numbers is in doubt. The factor brings ours nearest to them.",
+    "×": "the unit of the numbers compared is in doubt. The factor brings ours nearest to them.",
 }
 """The meaning of its headers and marks."""
 
@@ -168,10 +170,10 @@ class Summary:
 
     @property
     def diverged_runs(self) -> dict[str, int]:
-        """Count the training runs that diverged, by model and document; models without any are left out."""
+        """Count the training runs that diverged, by document; documents without any are left out."""
         diverged_runs = Counter[str]()
         for document, counts in self.failed_runs:
-            diverged_runs[f"{counts.title.partition(',')[0]} of document {document}"] += counts.diverged
+            diverged_runs[document] += counts.diverged
         return dict(+diverged_runs)
 
     @property

@@ -86,7 +86,7 @@ def estimate_computed_mean(
     """Estimate the mean of numbers that no record holds; `compute_values` gives them by experiment, one a replica."""
     if name not in context.runs:
         return MeanEstimate(None, 0)
-    family = context.measured_runs.members({context.runs[name].family})
+    family = context.measured_runs.list_members({context.runs[name].family})
     runs = {}
     for member in (context.runs[name], *family):
         values = enumerate(compute_values(member.name))

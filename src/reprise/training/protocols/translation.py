@@ -23,7 +23,7 @@ from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import BatchEpochs
 from reprise.training.protocol import Work
 from reprise.training.protocols.tagging import cut_batches, make_batch, shuffle_batches, sort_by_length
-from reprise.units import perplexity
+from reprise.units import convert_to_perplexity
 
 _POOL_BATCHES = 20
 """Batches whose pairs are sorted by length before they are cut, so that little of a batch is padding."""
@@ -140,7 +140,7 @@ class Translation(BatchEpochs):
 
     def describe_progress(self) -> str:
         if self.epoch:
-            return f"valid ppl {perplexity(self.history[self.best_epoch - 1]['valid']):.2f}"
+            return f"valid ppl {convert_to_perplexity(self.history[self.best_epoch - 1]['valid']):.2f}"
         pairs = max(1, self.next * self.options["batch_size"])
         return f"training loss {self.get_part_nats() / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
 

@@ -35,7 +35,7 @@ from reprise.report.parts.uncertainty import (
     write_interval_notes,
 )
 from reprise.report.parts.wording import format_replicas
-from reprise.units import bits
+from reprise.units import convert_to_bits
 
 TOKEN = "cross_entropy"
 CHARACTER = "cross_entropy_per_character"
@@ -148,7 +148,7 @@ def unit_audit(context: Context, table_id: str, options: Mapping[str, Any]) -> T
         raise UserError(f"{option_name}: '{key}' is no claim about a unit with a reference; name such a claim")
     names = context.list_cited_experiments(table_id)
     rows = pd.DataFrame([_make_row(context, name, ()) for name in names]).astype({"paper": float, "bits": float})
-    rows["paper_as_nats"] = rows.paper.map(bits)
+    rows["paper_as_nats"] = rows.paper.map(convert_to_bits)
     reference_bits = compute_mean(context.get_values(unit_claim.reference, _BITS_METRIC, "test"))
     title = context.get_entry(unit_claim.reference).title
     for column in ("paper", "paper_as_nats"):

@@ -19,7 +19,7 @@ from reprise.report.papers.lecture.tables import list_translations
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.uncertainty import compute_mean_curve, estimate_mean
-from reprise.units import perplexity
+from reprise.units import convert_to_perplexity
 
 _MARKED_LINE = {"markersize": 4, "linewidth": 1.3}
 _SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
@@ -34,7 +34,7 @@ def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
         points = context.get_curve_points(name, "cross_entropy", "test").mean(axis=1)
         if len(points) > 1:
             line_style = {**style.LINE_STYLES[len(handles) % len(style.LINE_STYLES)], **_MARKED_LINE}
-            left.plot(points.index, points.map(perplexity), **line_style)
+            left.plot(points.index, points.map(convert_to_perplexity), **line_style)
             handles.append(style.make_handle(line_style, context.get_title(name)))
     left.set(title="test perplexity", yscale="log", xlabel="order n")
     style.set_ticks(left.yaxis, [100, 200, 500, 1000, 2000, 5000, 10000], lambda value: f"{value:,.0f}")

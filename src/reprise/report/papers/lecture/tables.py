@@ -17,15 +17,15 @@ from reprise.report.parts.rounding import DASH, compute_mean, format_fixed, form
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.uncertainty import INTERVAL, write_interval_notes
 from reprise.report.parts.wording import count_replicas, format_replicas_or_absence
-from reprise.units import perplexity
+from reprise.units import convert_to_perplexity
 
 _REPLICAS_COLUMN = Column("Replicas", format_replicas_or_absence)
 _BEST_EPOCH_COLUMN = cells.make_number_column("Best epoch", "best_epoch", 1)
 _QUANTITIES = {
-    "cross_entropy": ("perplexity", perplexity),
+    "cross_entropy": ("perplexity", convert_to_perplexity),
     "zero_share": ("share of words with probability 0", float),
     "undefined_share": ("share of words without a probability", float),
-    "score_cross_entropy": ("as a perplexity from scores, which it is not", perplexity),
+    "score_cross_entropy": ("as a perplexity from scores, which it is not", convert_to_perplexity),
     "score_sum": ("sum of the scores of all words", float),
 }
 """By metric of the curves over n: the name of the quantity, and the conversion of its values."""

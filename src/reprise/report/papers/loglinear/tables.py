@@ -22,7 +22,7 @@ from reprise.report.parts.rounding import DASH, compute_mean, format_count, form
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.uncertainty import INTERVAL, estimate_mean, write_interval_notes
 from reprise.report.parts.wording import describe_replacement, format_replicas
-from reprise.units import perplexity
+from reprise.units import convert_to_perplexity
 
 SPLITS = {"train": "Training", "valid": "Validation", "test1": "Test1", "test2": "Test2"}
 STATISTICS = {
@@ -303,13 +303,13 @@ def _write_factor_note(context: Context, names: list[str]) -> list[str]:
     if len(best) < 2:
         return []
     rnn, log_linear = best.loc["softmax"], best.loc["log-linear"]
-    rnn_perplexity, log_linear_perplexity = perplexity(rnn.ours), perplexity(log_linear.ours)
+    rnn_perplexity, log_linear_perplexity = convert_to_perplexity(rnn.ours), convert_to_perplexity(log_linear.ours)
     count = (finished.output == "log-linear").sum()
     remark = f" (the best of {count})" if count > 1 else ""
     printed_numbers = frame.astype({"paper": float}).groupby("output").paper.min()
     paper = ""
     if printed_numbers.notna().all():
-        factor = perplexity(printed_numbers["softmax"] - printed_numbers["log-linear"])
+        factor = convert_to_perplexity(printed_numbers["softmax"] - printed_numbers["log-linear"])
         paper = f" (paper: {format_fixed(factor, 2)})"
     return [
         f"On Test1, {rnn.title} has a perplexity of {format_fixed(rnn_perplexity, 0)}; "

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from reprise.evidence.statistics import clopper_pearson
+from reprise.evidence.statistics import compute_clopper_pearson_interval
 from reprise.report.papers.palindromes.tables import SPLIT, list_first_steps
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
@@ -87,7 +87,7 @@ def _plot_reached_share(axes: Axes, context: Context, name: str, original: pd.Se
     if steps:
         x = [0.0, *(step for step in steps if math.isfinite(step)), last_step]
         counts = [0, *range(1, len(x) - 1), len(x) - 2]
-        low, high = np.transpose([clopper_pearson(count, len(steps)) for count in counts])
+        low, high = np.transpose([compute_clopper_pearson_interval(count, len(steps)) for count in counts])
         axes.fill_between(x, low, high, step="post", **style.BAND)
         axes.step(x, np.array(counts) / len(steps), where="post", color=style.BLUE, linewidth=1.5, zorder=3)
     full_accuracy_steps = original.index[original == 1]

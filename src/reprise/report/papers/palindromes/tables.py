@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from reprise.errors import require_known
-from reprise.evidence.statistics import clopper_pearson
+from reprise.evidence.statistics import compute_clopper_pearson_interval
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, pick_attributes
 from reprise.report.parts import verdicts
@@ -60,7 +60,7 @@ def _make_row(context: Context, name: str, variant: str) -> dict[str, Any]:
     last_accuracy = estimate_mean(context, experiment, _LAST_ACCURACY, SPLIT)
     paper_first, paper_last = (context.get_printed(name, metric, SPLIT) for metric in (_FIRST_STEP, _LAST_ACCURACY))
     median = float(np.median(first_steps)) if first_steps else None
-    low, high = clopper_pearson(len(first_steps), status.recorded) if status.recorded else (None, None)
+    low, high = compute_clopper_pearson_interval(len(first_steps), status.recorded) if status.recorded else (None, None)
     model = context.paper.experiments[name].model.name
     return {
         "experiment": experiment,

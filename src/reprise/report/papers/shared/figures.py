@@ -14,7 +14,7 @@ from reprise.report.parts.context import Context
 from reprise.report.parts.names import name_metric
 from reprise.report.parts.rounding import format_unit
 from reprise.report.parts.style import LINE_STYLES, list_incomplete_replicas
-from reprise.units import perplexity
+from reprise.units import convert_to_perplexity
 
 _LINE = {"markersize": 3, "linewidth": 1.3}
 _PAPER_LINE = {"linewidth": 0.8, "linestyle": (0, (6, 3)), "zorder": 1}
@@ -61,7 +61,7 @@ def _plot_experiment(
 def _get_points(context: Context, name: str, metric: str, split: str, status: str = "finished") -> pd.DataFrame:
     """Return the curves of an experiment, as perplexities where these are asked for."""
     points = context.get_curve_points(name, _CURVE_METRICS.get(metric, metric), split, status)
-    return points.map(perplexity, na_action="ignore") if metric in _CURVE_METRICS else points
+    return points.map(convert_to_perplexity, na_action="ignore") if metric in _CURVE_METRICS else points
 
 
 def _write_status_note(context: Context, name: str) -> str:

@@ -46,7 +46,7 @@ from reprise.report.parts.templates import render_claim_notes
 from reprise.report.parts.uncertainty import INTERVAL, MeanEstimate, estimate_mean, write_interval_notes
 from reprise.report.parts.verdicts import AlternativeResult, list_alternative_results
 from reprise.report.parts.wording import add_full_stop, describe_settings
-from reprise.units import perplexity as to_perplexity
+from reprise.units import convert_to_perplexity
 
 
 def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
@@ -120,7 +120,9 @@ def _list_details(context: Context, claim: Claim, decision: Decision) -> list[st
     if full_tier_decision and full_tier_decision.answer in JUDGED and full_tier_decision.answer != decision.answer:
         lines.append(f"{wording.PROTOCOLS[FULL]}: {ANSWER_NAMES[full_tier_decision.answer]}.")
     if decision.settings and decision.settings.of > 1:
-        lines.append(f"Settings under which it holds: {decision.settings.holds} of {decision.settings.of}.")
+        lines.append(
+            f"Settings with the estimate on the claim's side: {decision.settings.holds} of {decision.settings.of}."
+        )
     return [
         *lines,
         *(f"{name}: {add_full_stop(value)}" for name, value in verdicts.list_decision_rules(claim, decision)),
@@ -521,7 +523,7 @@ def _make_model_row(context: Context, name: str) -> dict[str, Any]:
         "degrees_of_freedom": estimate.df,
         "gap_in_std": estimate.compute_gap_in_sds(paper),
         **cells.collect_mean_values(context, name, {"valid_mean": ("perplexity", "valid")}),
-        "least_possible": to_perplexity(entropy_rate) if entropy_rate is not None else None,
+        "least_possible": convert_to_perplexity(entropy_rate) if entropy_rate is not None else None,
         **pick_attributes(status, "diverged", "recorded", "planned"),
         "missing_reason": status.explain_missing_value(estimate.mean),
     }
@@ -577,7 +579,7 @@ def _write_instability_notes(context: Context, name: str) -> list[str]:
     descriptions = []
     for replica, points in context.get_curve_points(name, "cross_entropy", "valid").items():
         losses = points.dropna()
-        course = losses.map(to_perplexity)
+        course = losses.map(convert_to_perplexity)
         later_losses = course[course.index > course.idxmin()]
         high_losses = course[losses - losses.cummin() > RISE]
         best, last = format_integer(course.idxmin()), format_integer(course.index[-1])
