@@ -90,7 +90,7 @@ class Stacked(tasks.Implementation):
         return sum(self.stack.compute_requests(requests)[0] for requests in rounds)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """Those of one replica, in the readable model's shapes."""
+        """Return the parameters of one replica, in the readable model's shapes."""
         return self.engines[0].parameters()
 
 

@@ -274,7 +274,7 @@ class Epochs(tasks.Implementation):
         return self.training.history[-1]["train"] * self.training.counts["train"]
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """After the first call."""
+        """Return the parameters after the first call."""
         return self.first.parameters()
 
 

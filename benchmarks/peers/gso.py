@@ -73,7 +73,7 @@ class Eager(Implementation):
 
 
 class EagerIndexing(Eager):
-    """The same with the rows of all words gathered at once."""
+    """The same with a step's rows taken by an index, in place of `unbind`."""
 
     def __init__(self, task: Task) -> None:
         if not task.workload.indexing:

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from benchmarks.loglinear import LAYERS, Task, build_model
 from benchmarks.tasks import Implementation, convert_to_numpy, make_weight_tensors, make_word_tensors
-from reprise.models.loglinear import lstm
+from reprise.models.loglinear import run_lstm
 
 
 class Eager(Implementation):
@@ -52,7 +52,7 @@ class Eager(Implementation):
         p, h = self.p, self.embed(x)
         zero = h.new_zeros(x.shape[1], p["U_1"].shape[0])
         for layer in range(1, LAYERS + 1):
-            h, _ = lstm(h, zero, zero, *(p[f"{name}_{layer}"] for name in "WUb"))
+            h, _ = run_lstm(h, zero, zero, *(p[f"{name}_{layer}"] for name in "WUb"))
         return functional.cross_entropy(self.compute_scores(functional.linear(h[-1], p["W_a"], p["b_a"])), y)
 
     def parameters(self) -> dict[str, np.ndarray]:

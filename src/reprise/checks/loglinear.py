@@ -11,7 +11,7 @@ from torch import Tensor
 from reprise.checks import Finding, compute_relative_error, count_parameters
 from reprise.data.synthetic.markov import make_chain
 from reprise.models.lexicon import Lexicon, Sparse
-from reprise.models.loglinear import LogLinearRNN, initialise, lstm
+from reprise.models.loglinear import LogLinearRNN, initialise, run_lstm
 
 V, TAGS, M = 37, 6, 5
 _CASES = 10
@@ -28,7 +28,7 @@ def softmax_is_log_linear() -> Iterator[Finding]:
         x = model.E[words]  # (1)-(3), written without features
         zeros = torch.zeros(words.shape[1], model.H, dtype=x.dtype)
         for layer in (1, 2):
-            x, _ = lstm(x, zeros, zeros, *model.get_layer(layer))
+            x, _ = run_lstm(x, zeros, zeros, *model.get_layer(layer))
         p = torch.softmax(x[-1] @ model.W_a.t() + model.b_a, 1).detach()
         minus_one = -torch.ones_like(p)
         errors.append(

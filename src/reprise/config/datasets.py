@@ -58,12 +58,12 @@ class RawFile(Strict):
 
     @property
     def own_digest(self) -> tuple[str, str] | None:
-        """Algorithm and digest of the raw file itself; None of a member of which its archive's alone is known."""
+        """Return algorithm and digest of the raw file itself; None of a member whose archive alone has a digest."""
         return (self.algorithm, self.digest) if self.member is None else self.member_digest
 
     @property
     def checksum(self) -> str:
-        """`algorithm:digest` of the raw file; the archive's where a member has none of its own."""
+        """Return `algorithm:digest` of the raw file; the archive's where a member has none of its own."""
         return ":".join(self.own_digest or (self.algorithm, self.digest))
 
 

@@ -53,7 +53,7 @@ class Split:
 
     @property
     def sentences(self) -> int:
-        """Number of sentences s."""
+        """Count the sentences."""
         return len(self.offsets) - 1
 
 

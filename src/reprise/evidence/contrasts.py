@@ -163,7 +163,10 @@ def _state_equivalence(one: Side, other: Side, claim: Claim) -> Hypothesis:
 
 
 def _add_margin(way: Contrast, effect: Contrast, sign: int, margin: Margin) -> Contrast:
-    """Add the margin to `way` (`sign` 1) or subtract it; a relative margin is a share of the higher side."""
+    """Add the margin to `way` (`sign` 1) or subtract it.
+
+    A relative margin is a share of the higher side; of logarithms a factor of 1 + margin.
+    """
     if margin.measure == "absolute":
         return replace(way, offset=sign * margin.value)
     if effect.log:

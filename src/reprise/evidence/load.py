@@ -113,13 +113,22 @@ def make_replica(record: Mapping[str, Any], points: Collection[str] = ()) -> Rep
         fold=record["fold"],
         finished=ended and all(math.isfinite(row["value"]) for row in rows),
         **_index_rows(rows),
-        best={(c["metric"], c["split"]): max(c["y"]) for c in record["curves"] if c["y"]},
+        best=_find_largest_points(record["curves"]),
         rise=find_largest_rise(next(losses, ())),
         made=_make_provenance(record["run"], record["parameters"]),
         curves=[Curve(c["metric"], c["split"], c["axis"], c["unit"], c["x"], c["y"]) for c in record["curves"]],
         samples=record["samples"],
         ended=ended,
     )
+
+
+def _find_largest_points(curves: Collection[Mapping[str, Any]]) -> dict[Quantity, float]:
+    """Return the largest value of each metric and split on its curves, over whatever axis."""
+    largest: dict[Quantity, float] = {}
+    for curve in curves:
+        key = curve["metric"], curve["split"]
+        largest[key] = max([largest.get(key, -math.inf), *curve["y"]])
+    return {key: value for key, value in largest.items() if value > -math.inf}
 
 
 def make_evaluated_replica(evaluation: Mapping[str, Any]) -> Replica:

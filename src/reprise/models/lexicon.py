@@ -107,7 +107,7 @@ class Lexicon:
         labels = [f"tag:{i}" for i in range(tags)]
         return cls(names, labels, {"corpus": once, "train": once}, {"corpus": no_tags, "train": no_tags})
 
-    def features(self, source: str, top_types: int, word_identity: bool) -> Features:
+    def make_features(self, source: str, top_types: int, word_identity: bool) -> Features:
         """Return the features of all types, known from `source`: the entire "corpus" (as in the paper) or "train".
 
         The M = `top_types` most frequent types of the source have a feature of their own; the others share @notTop.
@@ -134,7 +134,7 @@ class Lexicon:
         names = [f"TOPFORM:{self.types[i]}" for i in order] + [f"TOPFORM:{NOT_TOP}", *self.tags]
         return Features(names, Sparse(ends, indices, len(names)), M + 1, top)
 
-    def log_background(self, name: str) -> np.ndarray:
+    def compute_log_background(self, name: str) -> np.ndarray:
         """Return log b (V,), float64, nats.
 
         "none": b = 1. "corpus": the relative frequencies in the entire corpus, test text included, as in the paper.

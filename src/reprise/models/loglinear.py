@@ -38,7 +38,8 @@ class LogLinearRNN(nn.Module):
     has the slope 1/6, its LSTM the logistic function and a second bias.)
 
     Options: `input` is psi, `output` phi: one-hot vectors ("one-hot", "softmax") or the features of
-    `Lexicon.features(features_from, top_types, word_identity)`; `background` is the b of `Lexicon.log_background`.
+    `Lexicon.make_features(features_from, top_types, word_identity)`; `background` is the b of
+    `Lexicon.compute_log_background`.
     """
 
     def __init__(
@@ -58,11 +59,12 @@ class LogLinearRNN(nn.Module):
         self.V, self.H, self.layers = len(lexicon), hidden_size, layers
         one_hot = Sparse.identity(self.V)
         needed = "features" in input or output == "log-linear"
-        self.features = lexicon.features(features_from, top_types, word_identity) if needed else None
+        self.features = lexicon.make_features(features_from, top_types, word_identity) if needed else None
         self.psi_rows = one_hot if input == "one-hot" else self.features.matrix
         self.phi_rows = one_hot if output == "softmax" else self.features.matrix
-        log_b = torch.from_numpy(lexicon.log_background(background))
-        for name, value in (("psi", matrix(self.psi_rows)), ("phi", matrix(self.phi_rows)), ("log_b", log_b)):
+        log_b = torch.from_numpy(lexicon.compute_log_background(background))
+        psi, phi = make_sparse_matrix(self.psi_rows), make_sparse_matrix(self.phi_rows)
+        for name, value in (("psi", psi), ("phi", phi), ("log_b", log_b)):
             self.register_buffer(name, value, persistent=False)
         H, sizes = hidden_size, [embedding_size] + [hidden_size] * (layers - 1)
         declare(self, E=(self.psi_rows.columns, embedding_size))
@@ -90,7 +92,7 @@ class LogLinearRNN(nn.Module):
         x = self.embed(words)  # (T, B, D)
         after = []
         for layer, (h, c) in enumerate(state or self.initial_state(B), start=1):
-            x, last = lstm(x, h, c, *self.get_layer(layer), self.gate)  # (11): (T, B, H)
+            x, last = run_lstm(x, h, c, *self.get_layer(layer), self.gate)  # (11): (T, B, H)
             after.append(last)
         return x, tuple(after)
 
@@ -124,7 +126,7 @@ def hard_sigmoid(v: Tensor) -> Tensor:
     return torch.clamp(0.2 * v + 0.5, 0.0, 1.0)
 
 
-def lstm(
+def run_lstm(
     x: Tensor, h: Tensor, c: Tensor, W: Tensor, U: Tensor, b: Tensor, s: Callable[[Tensor], Tensor] = hard_sigmoid
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Run one layer over x (T, B, D) from h, c (B, H), with gates s: h_1 .. h_T (T, B, H), and the last h and c."""
@@ -137,7 +139,7 @@ def lstm(
     return torch.stack(states), (h, c)
 
 
-def matrix(rows: Sparse) -> Tensor:
+def make_sparse_matrix(rows: Sparse) -> Tensor:
     """Make a sparse tensor of ones, in the default dtype, of a boolean matrix."""
     places = torch.from_numpy(rows.rows), torch.from_numpy(rows.indices)
     size = (len(rows.indptr) - 1, rows.columns)

@@ -67,7 +67,7 @@ class Resolved:
 
     @property
     def id(self) -> str:
-        """Paper and experiment."""
+        """Return paper and experiment, "rrntn/s-rnn-100"."""
         return f"{self.paper}/{self.experiment}"
 
     @property

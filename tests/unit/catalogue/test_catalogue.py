@@ -180,7 +180,8 @@ def test_a_corpus_of_ones_own_that_is_not_sound_is_one_line(broken, counts, toke
 
 def test_what_goes_wrong_below_a_function_of_ones_own_keeps_its_traceback(broken):
     """Such as a mistake of ours, in a function that it calls."""
-    broken.write_text("def make(raw):\n    from reprise import units\n    units.convert_to_bits('a')\n", encoding="utf-8")
+    text = "def make(raw):\n    from reprise import units\n    units.convert_to_bits('a')\n"
+    broken.write_text(text, encoding="utf-8")
     with pytest.raises(TypeError):
         find_preparation("broken:make").prepare(Path(), {})
 

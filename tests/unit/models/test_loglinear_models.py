@@ -78,7 +78,7 @@ def small_lexicon():
 
 
 def test_features_are_identities_then_tags():
-    features = small_lexicon().features("corpus", 2, word_identity=True)
+    features = small_lexicon().make_features("corpus", 2, word_identity=True)
     assert features.names == ["TOPFORM:a", "TOPFORM:b", "TOPFORM:@notTop", "N", "V"]
     assert [features.list_names(i) for i in range(5)] == [
         ["TOPFORM:a", "N"],
@@ -88,16 +88,16 @@ def test_features_are_identities_then_tags():
         ["TOPFORM:@notTop", "N", "V"],
     ]
     assert features.matrix.dense().sum() == 5 + 6
-    every = small_lexicon().features("corpus", 5, word_identity=True)
+    every = small_lexicon().make_features("corpus", 5, word_identity=True)
     assert all(every.list_names(i)[0] == f"TOPFORM:{'abcde'[i]}" for i in range(5))
-    bare = small_lexicon().features("corpus", 2, word_identity=False)
+    bare = small_lexicon().make_features("corpus", 2, word_identity=False)
     assert (bare.names, [bare.list_names(i) for i in (0, 2, 4)]) == (["N", "V"], [["N"], [], ["N", "V"]])
     with pytest.raises(UserError, match="top_types: 6"):
-        small_lexicon().features("corpus", 6, word_identity=True)
+        small_lexicon().make_features("corpus", 6, word_identity=True)
 
 
 def test_features_from_training_know_nothing_of_other_types():
-    features = small_lexicon().features("train", 2, word_identity=True)
+    features = small_lexicon().make_features("train", 2, word_identity=True)
     # c and a are the most frequent there; b and e do not occur
     assert features.names[:3] == ["TOPFORM:c", "TOPFORM:a", "TOPFORM:@notTop"]
     assert features.list_names(0) == ["TOPFORM:a", "N"]
@@ -107,9 +107,9 @@ def test_features_from_training_know_nothing_of_other_types():
 
 def test_backgrounds_are_unigrams():
     words = small_lexicon()
-    assert np.exp(words.log_background("corpus")) == pytest.approx(np.array([5, 4, 3, 2, 1]) / 15)
-    assert np.exp(words.log_background("train")) == pytest.approx(np.array([3, 1, 4, 2, 1]) / 11)
-    assert words.log_background("none").tolist() == [0] * 5
+    assert np.exp(words.compute_log_background("corpus")) == pytest.approx(np.array([5, 4, 3, 2, 1]) / 15)
+    assert np.exp(words.compute_log_background("train")) == pytest.approx(np.array([3, 1, 4, 2, 1]) / 11)
+    assert words.compute_log_background("none").tolist() == [0] * 5
 
 
 def test_a_lexicon_is_read_from_a_corpus():
@@ -119,8 +119,8 @@ def test_a_lexicon_is_read_from_a_corpus():
     extra = {"corpus_counts": np.array([4, 2]), **tags, **trained}
     corpus = Corpus("c", {"train": tokens}, ["x", "y"], np.array([2, 1]), {"tags": ["N", "V"]}, extra=extra)
     words = Lexicon.from_corpus(corpus)
-    assert words.features("corpus", 1, True).list_names(1) == ["TOPFORM:@notTop", "N", "V"]
-    assert words.features("train", 1, True).list_names(1) == ["TOPFORM:@notTop"]
+    assert words.make_features("corpus", 1, True).list_names(1) == ["TOPFORM:@notTop", "N", "V"]
+    assert words.make_features("train", 1, True).list_names(1) == ["TOPFORM:@notTop"]
     assert words.counts["corpus"].tolist() == [4, 2]
     with pytest.raises(UserError, match="tags"):
         Lexicon.from_corpus(Corpus("c", {"train": tokens}, ["x", "y"], np.array([2, 1])))

@@ -18,7 +18,7 @@ class LogLinear(Options):
     top_types: Natural
     """frequent words that have a feature of their own"""
     word_identity: bool
-    """whether every word has a feature of its own"""
+    """whether frequent words (see `top_types`) have a feature of their own"""
     embedding_size: Count
     hidden_size: Count
     layers: Count

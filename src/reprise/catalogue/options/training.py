@@ -23,7 +23,7 @@ class Halving(Options):
     schedule: Literal["halve-below-ratio", "rnnlm"]
     """rnnlm: ratio of cross-entropies, and an epoch that made the validation loss worse is undone"""
     halving_ratio: NotNegative
-    """perplexity of the epoch before over the present one; below it the learning rate is halved"""
+    """perplexity of the epoch before over the present one, of rnnlm the cross-entropy; below it the rate is halved"""
     patience: Count
-    """halvings in a row that end training"""
+    """halvings that end training; of halve-below-ratio in a row"""
     max_epochs: Count

@@ -32,7 +32,7 @@ class PackedBatch:
 
     @property
     def lengths(self) -> np.ndarray:
-        """(lines,) int64: predictions of each line, longest first."""
+        """Return the number of predictions of each line, longest first, (lines,) int64."""
         return np.searchsorted(-self.active, -np.arange(self.active[0]), side="left").astype(np.int64)
 
     @property
@@ -48,7 +48,7 @@ class PackedBatch:
         return padded
 
     def compute_shares(self, reduction: str) -> np.ndarray:
-        """(lines,) float64: what each row of a line counts in the loss that is differentiated.
+        """Compute what each row of a line counts in the loss that is differentiated, (lines,) float64.
 
         "mean-tokens": the mean over all rows; "mean-lines": the mean over the lines of each line's mean.
         """

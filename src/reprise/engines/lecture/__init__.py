@@ -1,1 +1,1 @@
-"""Engines of the lecture's window model and translators."""
+"""Engine of the lecture's window model."""

@@ -203,13 +203,19 @@ class Context:
         """Return the curves of all replicas of one status as a table.
 
         The index is x; each column is a replica, with NaN after its end.
+
+        Raises:
+            ValueError: The metric has curves over several axes.
         """
-        columns = {
-            replica.number: pd.Series(curve.y, index=curve.x, dtype=float)
+        curves = [
+            (replica.number, curve)
             for replica in self.list_replicas(experiment, status)
             for curve in replica.curves
             if (curve.metric, curve.split) == (metric, split)
-        }
+        ]
+        if len(axes := {curve.axis for _, curve in curves}) > 1:
+            raise ValueError(f"{experiment}: {metric} of {split} has curves over {', '.join(sorted(axes))}")
+        columns = {number: pd.Series(curve.y, index=curve.x, dtype=float) for number, curve in curves}
         points = pd.DataFrame(columns, index=None if columns else pd.Index([], dtype=float), dtype=float)
         return points.rename_axis(index="x", columns="replica").sort_index()
 

@@ -103,7 +103,7 @@ class CharacterWindows(Steps):
 
     @torch.no_grad()
     def _measure_own_text(self, text: Tensor, report_progress: Callable[[str], None]) -> Outcome:
-        """Cross-entropy of a text (n, 1), each character after all before it."""
+        """Measure the cross-entropy of a text (n, 1), each character after all before it."""
         model, nats, n = self.get_readable_model(), 0.0, len(text) - 1
         state = model.initial_state(1)
         for first in range(0, n, _READ_LENGTH):

@@ -210,7 +210,7 @@ class LanguageModel(RateSchedule):
 
 
 def compute_unigram_loss(training: np.ndarray, held_out: np.ndarray, vocabulary: int) -> float:
-    """Cross-entropy (nats/token) of a held-out text under the training text's frequencies, one added to each count."""
+    """Compute a held-out text's cross-entropy (nats/token) under the training text's frequencies plus one each."""
     counts = np.bincount(training, minlength=vocabulary) + 1.0
     return float(-np.log(counts / counts.sum())[held_out].mean())
 

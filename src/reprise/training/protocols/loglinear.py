@@ -120,7 +120,7 @@ class Windows(Epochs):
         if self.text.is_carried:
             return []
         words, start = self.options["sample_words"], self.text.tokens["train"][-self.options["window"] :].tolist()
-        features = self.features or self.lexicon.features("corpus", 0, False)
+        features = self.features or self.lexicon.make_features("corpus", 0, False)
         key = counters.key(self.seed, _SAMPLE)
         return [
             {
