@@ -3,7 +3,8 @@
 import argparse
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -157,17 +158,22 @@ def _check_own_models(project: Project, experiments: Iterable[Resolved]) -> None
         from reprise.training.protocols.language_model import check_contract, initialise
 
         place = partial(project.locate_key, experiment.paper, "experiments", experiment.base)
-        options = experiment.config["model"]["options"]
-        key: tuple[str, ...] = ("model",)
-        try:
-            with report_model(experiment):
-                model = find_model(experiment.config["model"]["name"]).build(options, vocabulary=_VOCABULARY)
-                key = ("model", "name")
-                check_contract(model, _VOCABULARY)
-            key = ("training", "initialisation")
+        name, options = experiment.config["model"]["name"], experiment.config["model"]["options"]
+        with _report_place(place("model")), report_model(experiment):
+            model = find_model(name).build(options, vocabulary=_VOCABULARY)
+        with _report_place(place("model", "name")), report_model(experiment):
+            check_contract(model, _VOCABULARY)
+        with _report_place(place("training", "initialisation")):
             initialise(model, initialisation or "")
-        except (UserError, ModelRefused) as error:
-            raise UserError(f"{place(*key)}: {error}") from error
+
+
+@contextmanager
+def _report_place(place: str) -> Iterator[None]:
+    """Begin the error of a refused model with the place of the key."""
+    try:
+        yield
+    except (UserError, ModelRefused) as error:
+        raise UserError(f"{place}: {error}") from error
 
 
 def collect_command(options: argparse.Namespace) -> None:

@@ -126,9 +126,10 @@ def _find_largest_points(curves: Collection[Mapping[str, Any]]) -> dict[Quantity
     """Return the largest value of each metric and split on its curves, over whatever axis."""
     largest: dict[Quantity, float] = {}
     for curve in curves:
-        key = curve["metric"], curve["split"]
-        largest[key] = max([largest.get(key, -math.inf), *curve["y"]])
-    return {key: value for key, value in largest.items() if value > -math.inf}
+        if curve["y"]:
+            key = curve["metric"], curve["split"]
+            largest[key] = max(largest.get(key, -math.inf), *curve["y"])
+    return largest
 
 
 def make_evaluated_replica(evaluation: Mapping[str, Any]) -> Replica:

@@ -218,7 +218,7 @@ class Runs:
         return None if value is None else self._in_our_unit(value, quantity)
 
     def get_reported_band(self, quantity: Quantity) -> tuple[float, float] | None:
-        """Return the numbers that round to the paper's, in our unit; None as of `reported_in_our_unit`."""
+        """Return the numbers that round to the paper's, in our unit; None as of `get_reported_in_our_unit`."""
         value, half = self.get_reported(quantity), self.digits.get(quantity, 0.0) / 2
         ends = [] if value is None else [self._in_our_unit(end, quantity) for end in (value - half, value + half)]
         return None if not ends or None in ends else tuple(ends)

@@ -421,7 +421,7 @@ def report_model(resolved: Resolved) -> Iterator[None]:
         remedy = f"; what the protocol needs of a model is in {like[0]}" if like else ""
         where = f"while the protocol {protocol} trained the model {name}{remedy}"
         kind, message = type(error).__name__, str(error).partition("\n")[0]
-        raise UserError(f"{place}: {f'{kind}: {message}' if message else kind}: {where}") from error
+        raise UserError(": ".join(filter(None, (place, kind, message, where)))) from error
 
 
 def derive_generator(seed: int, stream: str) -> torch.Generator:

@@ -95,5 +95,7 @@ class LanguageModel(Options):
         option, wanted = _READ_WITH[str(info.field_name)]
         given = info.data.get(option, wanted[0])
         if given not in wanted and value != cls.model_fields[str(info.field_name)].default:
-            raise ValueError(f"not read with {option} {given}; remove it, or write {option}: {' or '.join(wanted)}")
+            raise ValueError(
+                f"has no effect with {option} {given}; remove it, or write {option}: {' or '.join(wanted)}"
+            )
         return value

@@ -12,7 +12,7 @@ from reprise.config.claims import Published
 from reprise.data.text.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
-from reprise.evidence.stability import RISE
+from reprise.evidence.load import DIVERGED_EPOCH
 from reprise.evidence.verdicts.kinds import CLEAR, mean_log_ratio
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, format_signed, make_mean_values, make_text_column, pick_attributes
@@ -55,7 +55,7 @@ def get_losses_on_equal_folds(context: Context, names: Iterable[str], metric: st
 
 def list_unstable(context: Context, name: str) -> list[str]:
     """List the folds whose loss rose far or stopped being finite: in which epoch, and the epoch that was tested."""
-    epochs = context.get_values_by_replica(name, "diverged_epoch", "train")
+    epochs = context.get_values_by_replica(name, *DIVERGED_EPOCH)
     best = context.get_values_by_replica(name, "best_epoch", "valid")
     unstable = {
         fold: (epoch, f"no finite loss; tested with the weights of epoch {format_integer(best[fold])}")
@@ -63,9 +63,10 @@ def list_unstable(context: Context, name: str) -> list[str]:
     }
     for fold, losses in context.get_curve_points(name, TOKEN, "valid").items():
         curve = losses.dropna()
-        high_losses = curve[curve - curve.cummin() > RISE]
+        high_losses = cells.select_high_losses(curve)
         if len(high_losses) and fold not in unstable:
-            rise = f"from {format_fixed(curve.min(), 2)} to {format_fixed(high_losses.max(), 2)}"
+            lowest = curve.cummin()[high_losses.index[0]]
+            rise = f"from {format_fixed(lowest, 2)} to {format_fixed(high_losses.max(), 2)}"
             unstable[fold] = (
                 high_losses.index[0],
                 f"validation loss {rise}; tested with the weights of epoch {format_integer(curve.idxmin())}",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from reprise.evidence.stability import RISE
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import DASH, format_fixed, format_integer, format_interval
 from reprise.report.parts.tables import Column
@@ -16,6 +17,11 @@ from reprise.report.parts.uncertainty import MeanEstimate, estimate_mean, name_c
 from reprise.report.parts.wording import describe_settings, format_replicas
 
 Row = Mapping[str, Any]
+
+
+def select_high_losses(losses: pd.Series) -> pd.Series:
+    """Select the losses of a training run, in nats, at which it counts as unstable (`evidence.stability.RISE`)."""
+    return losses[losses - losses.cummin() > RISE]
 
 
 def make_text_column(title: str, key: str, is_text: bool = True) -> Column:

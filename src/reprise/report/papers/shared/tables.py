@@ -14,7 +14,6 @@ from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Decision, Estimated
 from reprise.evidence.losses import list_losses_by_count
 from reprise.evidence.runs import Runs
-from reprise.evidence.stability import RISE
 from reprise.evidence.verdicts import JUDGED, NOT_RUN
 from reprise.records.resolved import FULL
 from reprise.report.papers.shared import cells
@@ -581,10 +580,10 @@ def _write_instability_notes(context: Context, name: str) -> list[str]:
         losses = points.dropna()
         course = losses.map(convert_to_perplexity)
         later_losses = course[course.index > course.idxmin()]
-        high_losses = course[losses - losses.cummin() > RISE]
+        high_losses = course[cells.select_high_losses(losses).index]
         best, last = format_integer(course.idxmin()), format_integer(course.index[-1])
         lowest = format_fixed(course.min(), 0)
-        if len(later_losses) and high_losses.index.max() > course.idxmin():
+        if high_losses.index.max() > course.idxmin():
             highest = format_fixed(later_losses.max(), 0)
             epoch = format_integer(later_losses.idxmax())
             descriptions.append(
