@@ -24,6 +24,7 @@ from reprise.catalogue.options.base import (
     list_options,
 )
 from reprise.catalogue.options.books import CharacterWindows
+from reprise.catalogue.options.displays import DISPLAY_OPTIONS
 from reprise.catalogue.options.generated import SyntheticTagged
 from reprise.catalogue.options.rntn import SubsequenceSGD
 from reprise.config.mistakes import complete_options
@@ -120,3 +121,11 @@ def test_bounds_that_follow_from_the_code_agree_with_it():
             adapter.validate_python(most + 1)
     least = SyntheticTagged.model_fields["vocabulary_size"].metadata
     assert annotated_types.Ge(4 * synthetic_tagged.TAGS) in least
+
+
+def test_the_reference_explains_each_option():
+    kinds = {**EVERY, **DISPLAY_OPTIONS["figures"], **DISPLAY_OPTIONS["tables"]}
+    options = [
+        (name, kind.model_fields[option], option) for name, kind in kinds.items() for option in list_options(kind)
+    ]
+    assert [(name, option) for name, field, option in options if not field.description] == []

@@ -29,6 +29,12 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_check_float32)]
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 ClipNorm = Annotated[Positive, Field(description="global norm that gradients are shortened to")]
+HiddenSize = Annotated[Count, Field(description="units of a hidden layer, H")]
+EmbeddingSize = Annotated[Count, Field(description="numbers of a word's embedding")]
+Layers = Annotated[Count, Field(description="recurrent layers, one above the other")]
+Order = Annotated[Count, Field(description="words or characters of an n-gram, n")]
+LearningRate = Annotated[Positive, Field(description="learning rate of every update")]
+MaxEpochs = Annotated[Count, Field(description="epochs after which training ends at the latest")]
 MinimumCount = Annotated[Count, Field(description="occurrences that a word of the vocabulary has at least")]
 MatrixMapping = Annotated[
     Literal["f", "f_mod"],

@@ -4,7 +4,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reprise.catalogue.options.base import ClipNorm, Count, Finite, Natural, NotNegative, Options, Positive, Share
+from reprise.catalogue.options.base import (
+    ClipNorm,
+    Count,
+    Finite,
+    HiddenSize,
+    Layers,
+    LearningRate,
+    Natural,
+    NotNegative,
+    Options,
+    Positive,
+    Share,
+)
 
 # Some update is logged within the hundred updates around every mark.
 LogInterval = Annotated[int, Field(ge=1, le=100)]
@@ -14,9 +26,10 @@ class StackedLSTM(Options):
     """LSTM layers, one above the other, that read characters one-hot."""
 
     name: Literal["stacked-lstm"]
-    hidden_size: Count
-    layers: Count
+    hidden_size: HiddenSize
+    layers: Layers
     activation: Literal["relu", "tanh"]
+    """function of the candidate and of the cell"""
     forget_bias: Finite
     """constant that is added to the forget gate's input"""
     kernel_law: Literal["glorot-uniform", "fan-in-truncated-normal"]
@@ -30,16 +43,16 @@ class CharacterWindows(Options):
 
     name: Literal["character-windows"]
     batch_size: Count
-    """windows an update"""
+    """windows of an update"""
     length: Count
-    """predicted characters a window"""
+    """predicted characters of a window"""
     window_state: Literal["zero", "carried"]
     """state before a window's first character"""
     steps: Count
-    """updates"""
-    learning_rate: Positive
+    """updates of a training"""
+    learning_rate: LearningRate
     decay: Share
-    """of the mean square in RMSProp"""
+    """decay of RMSProp's mean square of gradients, an update"""
     epsilon: NotNegative
     """added to the mean square under the root"""
     mean_square_start: Literal["one", "zero"]
@@ -52,7 +65,7 @@ class CharacterWindows(Options):
     table_every: Count
     """updates between two rows of the tables"""
     samples: Count
-    """short texts a set"""
+    """short texts of a set"""
     sample_length: Count
     """characters of a short text"""
     final_length: Count
@@ -60,7 +73,7 @@ class CharacterWindows(Options):
     completions: Natural
     """sampled completions of every prompt"""
     temperature: Positive
-    """of sampling"""
+    """temperature of the sampled texts"""
 
 
 class Books(Options):

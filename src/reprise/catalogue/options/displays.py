@@ -10,7 +10,9 @@ class Curves(Options):
 
     name: Literal["shared.curves"]
     metric: str = "cross_entropy"
+    """metric of the curves"""
     split: str = "valid"
+    """part of the data that the metric is measured on"""
 
 
 class TrainingCurves(Options):
@@ -18,7 +20,7 @@ class TrainingCurves(Options):
 
     name: Literal["palindromes.training_curves"]
     smooth: Count = 1
-    """points of a rolling mean"""
+    """points of the rolling mean"""
 
 
 class LadderFigure(Options):
@@ -50,6 +52,7 @@ class LossByCount(Options):
 
     name: Literal["shared.loss_by_count"]
     split: str = "test"
+    """part of the data that losses are measured on"""
 
 
 class UnitAudit(Options):

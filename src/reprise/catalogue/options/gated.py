@@ -2,7 +2,16 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import ClipNorm, Count, MatrixMapping, NotNegative, Options, Share
+from reprise.catalogue.options.base import (
+    ClipNorm,
+    Count,
+    EmbeddingSize,
+    HiddenSize,
+    MatrixMapping,
+    NotNegative,
+    Options,
+    Share,
+)
 from reprise.catalogue.options.training import Halving
 
 
@@ -10,8 +19,8 @@ class GatedNetwork(Options):
     """A GRU or an LSTM of words, and with several matrices an r-GRU or an r-LSTM."""
 
     name: Literal["gru-lm", "lstm-lm"]
-    embedding_size: Count
-    hidden_size: Count
+    embedding_size: EmbeddingSize
+    hidden_size: HiddenSize
     matrices: Count
     """recurrence matrices of the candidate, K"""
     mapping: MatrixMapping
@@ -24,11 +33,11 @@ class BatchedSGD(Halving):
 
     name: Literal["batched-sgd"]
     batch_size: Count
-    """streams"""
+    """streams of text that are read in parallel"""
     steps: Count
-    """words of every stream an update"""
+    """words of each stream in an update"""
     loss_reduction: Literal["sum-steps", "mean-steps"]
-    """over the words of a stream; over streams it is the mean"""
+    """whether losses of a stream's words are summed or averaged; over streams it is the mean"""
     dropout: Share
     """probability that an embedding or a unit before the softmax is dropped"""
     clip_norm: ClipNorm

@@ -16,9 +16,11 @@ class Generated(Options):
     """A text that a Markov chain writes."""
 
     vocabulary_size: VocabularySize
+    """symbols of the chain"""
     training_sentences: Count
+    """sentences of the training part"""
     seed: Integer
-    """of the chain and of its text"""
+    """seed of the chain and of its text"""
 
 
 class Synthetic(Generated):
@@ -32,6 +34,7 @@ class SyntheticProse(Generated):
 
     name: Literal["synthetic_prose"]
     licence_sentences: Count
+    """sentences of the licence"""
 
 
 class SyntheticPairs(Generated):
@@ -39,8 +42,9 @@ class SyntheticPairs(Generated):
 
     name: Literal["synthetic_pairs"]
     training_sentences: TenOrMore
+    """sentences of the training part"""
     most_words: TwoOrMore
-    """words of a sentence, at most"""
+    """most words of a sentence"""
 
 
 class SyntheticTags(Generated):
@@ -48,6 +52,7 @@ class SyntheticTags(Generated):
 
     name: Literal["synthetic_tags"]
     training_sentences: TenOrMore
+    """sentences of the training part"""
 
 
 class SyntheticTagged(Generated):
@@ -55,7 +60,9 @@ class SyntheticTagged(Generated):
 
     name: Literal["synthetic_tagged"]
     vocabulary_size: TaggedVocabularySize
+    """symbols of the chain"""
     training_sentences: TenOrMore
+    """sentences of the training part"""
 
 
 class SyntheticLines(CharacterLines):
@@ -63,3 +70,4 @@ class SyntheticLines(CharacterLines):
 
     name: Literal["synthetic_lines"]
     lines: Count
+    """lines of the text"""

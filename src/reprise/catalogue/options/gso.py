@@ -2,15 +2,16 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, Finite, NotNegative, Options
+from reprise.catalogue.options.base import Count, Finite, HiddenSize, MaxEpochs, NotNegative, Options
 from reprise.catalogue.options.training import Adam
 
 
 class SymbolNetwork(Options):
     """A network that reads characters or bigrams one-hot."""
 
-    hidden_size: Count
+    hidden_size: HiddenSize
     activation: Literal["tanh", "identity"]
+    """function of the recurrence, phi"""
     matrix_law: Literal["orthogonal", "glorot-uniform"]
     """initial matrices between states"""
 
@@ -20,11 +21,11 @@ class GSO(SymbolNetwork):
 
     name: Literal["gso"]
     second_order_size: Count
-    """size m of the product"""
+    """components of the second-order product, m"""
     input_term: bool
-    """whether D is there"""
+    """whether the model has the first-order input term D x"""
     recurrent_term: bool
-    """whether E is there"""
+    """whether the model has the first-order state term E h"""
     f_law: Literal["zero", "normal"]
     """initial bias f"""
     f_std: NotNegative
@@ -51,6 +52,7 @@ class MultiplicativeIntegration(SymbolNetwork, BiasStart):
 
     name: Literal["mi-rnn"]
     form: Literal["simple", "general"]
+    """simple: product of the two terms alone; general: with learned multipliers alpha, beta_1 and beta_2"""
     alpha: Finite
     """initial multiplier of the product"""
     beta_1: Finite
@@ -66,9 +68,11 @@ class LineEpochs(Adam):
 
     name: Literal["line-epochs"]
     batch_size: Count
-    """lines an update"""
+    """lines of an update"""
     clip_norm: NotNegative
     """global norm that gradients are shortened to; 0 for none"""
-    max_epochs: Count
+    max_epochs: MaxEpochs
     loss_reduction: Literal["mean-tokens", "mean-lines"]
+    """mean over all predicted tokens of a batch, or over lines of their means"""
     selection: Literal["best-valid"]
+    """epoch whose parameters are tested: that of the lowest validation loss"""

@@ -5,7 +5,15 @@ from typing import Any, Literal
 
 from pydantic import ValidationInfo, field_validator
 
-from reprise.catalogue.options.base import Count, Natural, NotNegative, Options, Positive, Share
+from reprise.catalogue.options.base import (
+    Count,
+    MaxEpochs,
+    Natural,
+    NotNegative,
+    Options,
+    Positive,
+    Share,
+)
 
 INITIALISATION_LAWS = {"zero": 0, "constant": 1, "uniform": 1, "normal": 1, "orthogonal": 0, "xavier": 0}
 """How many numbers stand behind a law's name."""
@@ -44,28 +52,31 @@ class LanguageModel(Options):
     batch_size: Count
     """streams of the training text"""
     bptt: Count
-    """tokens of every stream through which an update's gradient goes"""
+    """tokens of each stream through which an update's gradient goes back"""
     update_interval: Natural = 0
-    """tokens of every stream an update, at most `bptt`; 0 for `bptt`"""
+    """tokens of each stream between two updates, at most `bptt`; 0 for `bptt`"""
     optimiser: Literal["sgd", "adam", "rmsprop"]
+    """method that updates the parameters"""
     learning_rate: Positive
+    """learning rate of the first epoch"""
     momentum: Share = 0.0
-    """of SGD and RMSProp"""
+    """momentum of SGD and RMSProp"""
     weight_decay: NotNegative = 0.0
+    """multiple of a parameter that is added to its gradient"""
     schedule: Literal["constant", "on-stall", "after-epoch"] = "constant"
     """when the learning rate is divided: never, after an epoch without the best validation loss, after every epoch"""
     decay_factor: Positive = 2.0
-    """what the learning rate is divided by"""
+    """divisor of the learning rate"""
     decay_after: Natural = 0
-    """epochs before `after-epoch` begins"""
+    """epochs before the schedule `after-epoch` begins"""
     undo_worse: bool = False
     """whether an epoch without the best validation loss is undone"""
     clipping: Literal["none", "norm", "value"] = "none"
-    """of gradients: their common norm, or each by itself"""
+    """whether the gradients' common norm is bounded, or each gradient's value, or neither"""
     clip: Positive = 1.0
-    """bound of the clipping"""
+    """bound of the norm, or of a value"""
     loss_reduction: Literal["mean", "sum-steps"] = "mean"
-    """over the tokens of a stream; over streams it is the mean"""
+    """whether losses of a stream's tokens are averaged or summed; over streams it is the mean"""
     initialisation: str = ""
     """"<pattern>: <law>, ...": the law of the parameters whose name matches first, the module's own for the others;
     laws are zero, constant c, uniform a, normal s, orthogonal, xavier"""
@@ -73,7 +84,7 @@ class LanguageModel(Options):
     """whether a window begins with the state that the one before it left"""
     patience: Natural = 0
     """epochs in a row without the best validation loss that end training; 0 for no end"""
-    max_epochs: Count
+    max_epochs: MaxEpochs
 
     @field_validator("update_interval")
     @classmethod

@@ -2,7 +2,18 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, Natural, NotNegative, Options, Positive, Share
+from reprise.catalogue.options.base import (
+    Count,
+    EmbeddingSize,
+    HiddenSize,
+    Layers,
+    LearningRate,
+    MaxEpochs,
+    Natural,
+    NotNegative,
+    Options,
+    Share,
+)
 
 
 class LogLinear(Options):
@@ -10,18 +21,20 @@ class LogLinear(Options):
 
     name: Literal["log-linear", "log-linear-logistic"]
     input: Literal["one-hot", "features"]
+    """vector of a word that the network reads"""
     output: Literal["softmax", "log-linear"]
+    """softmax: a score for each word; log-linear: scores of features, added to the prior"""
     background: Literal["none", "corpus", "train"]
-    """text whose unigram is the prior"""
+    """text whose word frequencies are the prior; corpus: all parts"""
     features_from: Literal["corpus", "train"]
-    """text that the features of a word are taken from"""
+    """text that gives a word its features; corpus: all parts"""
     top_types: Natural
     """frequent words that have a feature of their own"""
     word_identity: bool
     """whether frequent words (see `top_types`) have a feature of their own"""
-    embedding_size: Count
-    hidden_size: Count
-    layers: Count
+    embedding_size: EmbeddingSize
+    hidden_size: HiddenSize
+    layers: Layers
 
 
 class Windows(Options):
@@ -31,18 +44,20 @@ class Windows(Options):
     scheme: Literal["sliding", "sliding-in-order", "streams"]
     """how windows are cut: from every place in random order, in the text's order, or from parallel streams"""
     window: Count
-    """words a window"""
+    """words of a window"""
     batch_size: Count
-    """windows an update"""
+    """windows of an update"""
     optimiser: Literal["rmsprop", "rmsprop-epsilon-inside"]
-    learning_rate: Positive
+    """RMSProp, with epsilon beside the root or under it"""
+    learning_rate: LearningRate
     rho: Share
-    """decay of the mean square"""
+    """decay of RMSProp's mean square of gradients, an update"""
     epsilon: NotNegative
+    """constant that is added to the root of the mean square, or under it"""
     probability_floor: Share = 0.0
     """in training, no gradient of words with a probability below this, or above 1 less this; 0: of every word"""
     patience: Count
     """epochs without a better validation loss that end training"""
-    max_epochs: Count
+    max_epochs: MaxEpochs
     sample_words: Count
-    """words of a text that the network writes"""
+    """words of a text that the network writes after training"""

@@ -2,40 +2,41 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, Natural, NotNegative, Options, Positive
+from reprise.catalogue.options.base import Natural, NotNegative, Options, Order, Positive
 
 
 class CharacterNGram(Options):
     """Counted n-grams of characters, smoothed."""
 
     name: Literal["n-gram"]
-    order: Count
+    order: Order
     smoothing: Literal["witten-bell"]
+    """interpolation with shorter contexts"""
 
 
 class WordNGram(Options):
     """Counted n-grams of words: relative frequencies, back-off, or Kneser and Ney's."""
 
     name: Literal["relative-ngram", "backoff-ngram", "kneser-ney"]
-    order: Count
+    order: Order
 
 
 class AdditiveNGram(Options):
     """Counted n-grams of words, a constant added to every count."""
 
     name: Literal["additive-ngram"]
-    order: Count
+    order: Order
     delta: Positive
-    """added to every count"""
+    """constant that is added to each count"""
 
 
 class StupidBackoff(Options):
     """Scores of the longest context that was seen, which are no probabilities."""
 
     name: Literal["stupid-backoff"]
-    order: Count
+    order: Order
     alpha: NotNegative
-    """multiplies the score for every word that the context is shortened by"""
+    """factor of the score for each word that the context loses"""
 
 
 class NGramCount(Options):
@@ -43,6 +44,7 @@ class NGramCount(Options):
 
     name: Literal["ngram"]
     counted_lines: Literal["train", "train-and-valid"]
+    """lines whose n-grams are counted"""
 
 
 class WordNGramCount(Options):
@@ -50,7 +52,7 @@ class WordNGramCount(Options):
 
     name: Literal["word-ngram"]
     boundary: Literal["sentence", "text"]
-    """what a context ends at"""
+    """whether a context ends at its sentence or at the text"""
     halvings: Natural
     """how often the training text is halved"""
 

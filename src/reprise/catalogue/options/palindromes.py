@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, Options, TwoOrMore
+from reprise.catalogue.options.base import Count, HiddenSize, Options, TwoOrMore
 from reprise.catalogue.options.training import Adam
 
 
@@ -10,7 +10,7 @@ class PalindromeNetwork(Options):
     """An Elman network or an LSTM that reads digits one-hot."""
 
     name: Literal["elman", "lstm"]
-    hidden_size: Count
+    hidden_size: HiddenSize
     weight_law: Literal["fan-in-truncated-normal", "fan-in-truncated-normal-corrected"]
     """initial weights; the corrected law has the standard deviation that the other one names"""
 
@@ -20,7 +20,7 @@ class FinalDigit(Adam):
 
     name: Literal["final-digit"]
     steps: Count
-    """updates"""
+    """updates of a training"""
     log_every: Count
     """updates between two points of the curves"""
 
@@ -30,4 +30,4 @@ class Palindromes(Options):
 
     name: Literal["palindromes"]
     length: TwoOrMore
-    """digits"""
+    """digits of a palindrome"""

@@ -2,7 +2,17 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, Finite, Natural, NotNegative, Options, Positive, TwoOrMore
+from reprise.catalogue.options.base import (
+    Count,
+    Finite,
+    HiddenSize,
+    LearningRate,
+    Natural,
+    NotNegative,
+    Options,
+    Positive,
+    TwoOrMore,
+)
 from reprise.catalogue.options.training import Adam
 
 
@@ -10,11 +20,11 @@ class NotesNetwork(Options):
     """A GRU or an LSTM as the notes write it."""
 
     name: Literal["notes-gru", "notes-lstm"]
-    hidden_size: Count
+    hidden_size: HiddenSize
     recurrent_law: Literal["gaussian", "identity"]
     """initial recurrence matrices"""
     recurrent_scale: NotNegative
-    """multiplies the initial recurrence matrices"""
+    """factor of the initial recurrence matrices"""
     input_std: NotNegative
     """standard deviation of the other initial matrices"""
 
@@ -24,6 +34,7 @@ class NotesRNN(NotesNetwork):
 
     name: Literal["notes-rnn"]
     activation: Literal["sigmoid", "tanh", "relu"]
+    """function of the recurrence"""
 
 
 class SingleUnit(Options):
@@ -31,9 +42,11 @@ class SingleUnit(Options):
 
     name: Literal["single-unit"]
     initial_state: Finite
+    """state before the first step, h_0"""
     steps: Count
+    """steps of the recurrence, T"""
     target: Finite
-    """state that is wanted at the end"""
+    """state at the end for which the error is zero"""
 
 
 class Recall(Adam):
@@ -41,9 +54,9 @@ class Recall(Adam):
 
     name: Literal["recall"]
     batch_size: Count
-    """texts an update"""
+    """texts of an update"""
     steps: Count
-    """updates"""
+    """updates of a training"""
     text_lengths: Literal["half-without", "alike"]
     """how often each length of the filler occurs"""
     log_every: Count
@@ -60,18 +73,25 @@ class ErrorSurface(Options):
     """The error of the single unit over weight and bias, and two paths of gradient descent."""
 
     name: Literal["error-surface"]
-    learning_rate: Positive
+    learning_rate: LearningRate
     threshold: Positive
-    """norm that the clipped path's gradients are shortened to"""
+    """bound of the gradient's norm on the clipped path"""
     updates: Count
+    """updates of either path"""
     points: TwoOrMore
-    """of the grid along either axis"""
+    """points of the grid along either axis"""
     w_start: Finite
+    """weight w where both paths begin"""
     w_low: Finite
+    """lowest weight w of the grid"""
     w_high: Finite
+    """highest weight w of the grid"""
     b_start: Finite
+    """bias b where both paths begin"""
     b_low: Finite
+    """lowest bias b of the grid"""
     b_high: Finite
+    """highest bias b of the grid"""
 
 
 class Names(Options):
@@ -81,4 +101,4 @@ class Names(Options):
     names: TwoOrMore
     """names to choose from"""
     filler: Natural
-    """words between, at most"""
+    """most words between the name and its blank"""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reprise.catalogue.options.base import Count, Finite, MatrixMapping, NotNegative, Options, Share
+from reprise.catalogue.options.base import Count, Finite, HiddenSize, MatrixMapping, NotNegative, Options, Share
 from reprise.catalogue.options.training import Halving
 
 # The engines have room for so many words.
@@ -24,7 +24,7 @@ class RNTN(NormalStart):
     """The s-RNN (one matrix), the r-RNTN (some) and the RNTN (one a word)."""
 
     name: Literal["r-rntn"]
-    hidden_size: Count
+    hidden_size: HiddenSize
     matrices: Count
     """recurrence matrices, K"""
     mapping: MatrixMapping
@@ -38,8 +38,9 @@ class MRNN(NormalStart):
     """The multiplicative RNN: the matrix is a product of factors that depend on the word."""
 
     name: Literal["m-rnn"]
-    hidden_size: Count
+    hidden_size: HiddenSize
     factors: Count
+    """factors of the matrix product"""
     factor_law: Literal["normal", "one"]
     """initial factors of the words"""
     h_0: Finite
@@ -51,8 +52,9 @@ class SubsequenceSGD(Halving):
 
     name: Literal["subsequence-sgd"]
     subsequence_length: SubsequenceLength
-    """words an update"""
+    """words of an update"""
     loss_reduction: Literal["sum", "mean"]
+    """whether losses of a subsequence's words are summed or averaged"""
     dropout: Share
     """probability that a unit before the softmax is dropped"""
     error_bound: NotNegative = 0.0

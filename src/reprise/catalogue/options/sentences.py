@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import Count, Options
+from reprise.catalogue.options.base import Count, EmbeddingSize, HiddenSize, Layers, MaxEpochs, Options
 from reprise.catalogue.options.training import Adam
 
 
@@ -10,13 +10,15 @@ class Tagger(Options):
     """A deep bidirectional network that gives every word a class."""
 
     name: Literal["tagger"]
-    embedding_size: Count
-    hidden_size: Count
-    layers: Count
+    embedding_size: EmbeddingSize
+    hidden_size: HiddenSize
+    layers: Layers
     directions: Literal["forward", "both"]
+    """whether layers read forward alone, or backward too"""
     lower_layer: Literal["both", "own"]
-    """which directions of the layer below a layer reads"""
+    """whether a layer reads both directions of the layer below, or its own alone"""
     activation: Literal["tanh", "sigmoid", "relu"]
+    """function of the recurrence"""
 
 
 class SentenceClassifier(Tagger):
@@ -32,9 +34,10 @@ class Translator(Options):
 
     name: Literal["translation"]
     unit: Literal["rnn", "gru", "lstm"]
-    embedding_size: Count
-    hidden_size: Count
-    layers: Count
+    """recurrent unit of encoder and decoder"""
+    embedding_size: EmbeddingSize
+    hidden_size: HiddenSize
+    layers: Layers
     untied: bool
     """whether encoder and decoder have weights of their own"""
     context: bool
@@ -51,10 +54,10 @@ class SentenceTraining(Adam):
     """Epochs over sentences in random batches, with early stopping."""
 
     batch_size: Count
-    """sentences an update"""
+    """sentences of an update"""
     patience: Count
     """epochs without a better validation score that end training"""
-    max_epochs: Count
+    max_epochs: MaxEpochs
 
 
 class Tagging(SentenceTraining):
@@ -74,4 +77,4 @@ class Translation(SentenceTraining):
 
     name: Literal["translation"]
     output_limit: Count
-    """words of a translation, at most"""
+    """most words of a translation"""

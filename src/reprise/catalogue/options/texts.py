@@ -17,7 +17,7 @@ class Text8(Options):
     name: Literal["text8"]
     minimum_count: MinimumCount
     vocabulary_rule: Literal["train-at-least-10", "all-at-least-10", "train-more-than-10", "top-37750"]
-    """which words the vocabulary has"""
+    """rule that chooses the vocabulary"""
 
 
 class CharacterLines(Options):
@@ -25,9 +25,11 @@ class CharacterLines(Options):
 
     name: Literal["wsj_characters"]
     tokens: Literal["characters", "bigrams"]
+    """symbols that a model predicts"""
     folds: TwoOrMore
+    """parts that lines are dealt into; each is tested once"""
     fold_seed: Integer
-    """of the shuffle before the folds are dealt"""
+    """seed of the shuffle before folds are dealt"""
 
 
 class UDFrench(Options):
@@ -35,10 +37,11 @@ class UDFrench(Options):
 
     name: Literal["ud_french"]
     accounting: Literal["rows", "surface", "words"]
-    """which rows of the file are tokens"""
+    """rows of the file that count as tokens"""
     validation: Literal["last", "random"]
     """which sentences validate"""
     validation_sentences: Count
+    """sentences that validate"""
 
 
 class UDTags(Options):
@@ -47,6 +50,7 @@ class UDTags(Options):
     name: Literal["ud_tags"]
     minimum_count: MinimumCount
     validation_sentences: Count
+    """sentences that validate"""
 
 
 class Multi30k(Options):
@@ -54,6 +58,7 @@ class Multi30k(Options):
 
     name: Literal["multi30k"]
     pairs: Count
-    """pairs that train"""
+    """pairs of the training part"""
     lowercase: bool
+    """whether words lose their capitals"""
     minimum_count: MinimumCount

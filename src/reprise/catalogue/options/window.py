@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from reprise.catalogue.options.base import ClipNorm, Count, Options
+from reprise.catalogue.options.base import ClipNorm, Count, EmbeddingSize, HiddenSize, Options
 from reprise.catalogue.options.training import Halving
 
 
@@ -10,10 +10,10 @@ class WindowModel(Options):
     """A network of one hidden layer that reads the last words."""
 
     name: Literal["window-lm"]
-    embedding_size: Count
-    hidden_size: Count
+    embedding_size: EmbeddingSize
+    hidden_size: HiddenSize
     window: Count
-    """words that are read"""
+    """words that the network reads"""
     direct: bool
     """whether embeddings are connected to the output"""
 
@@ -23,7 +23,7 @@ class WindowSGD(Halving):
 
     name: Literal["window-sgd"]
     boundary: Literal["sentence", "text"]
-    """what a window ends at"""
+    """whether a window ends at its sentence or at the text"""
     batch_size: Count
     """windows an update"""
     clip_norm: ClipNorm
