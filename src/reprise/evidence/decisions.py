@@ -1,4 +1,6 @@
-"""What was found of a claim, as types. claims.json is their dump, and the same classes read it back.
+"""Hold the answer to a claim, and what it rests on, as types.
+
+claims.json is their dump, and the same classes read it back.
 
 {paper: {claim: Decision}}. Floats have six significant digits, so that machines agree on every byte.
 """
@@ -162,6 +164,7 @@ class Error(Comparison):
     tolerance: float
     held: bool
     corrected: bool = False
+    is_quantity: bool = Field(False, description="whether a measured quantity and its bound stand in place of an error")
 
     @property
     def share(self) -> float:
@@ -170,10 +173,13 @@ class Error(Comparison):
 
 
 class Unit(Comparison):
-    """One model's mean beside the paper's number, both taken to be in one unit."""
+    """One model's mean beside the paper's number, both taken to be in `unit`."""
 
     kind: Literal["unit"] = "unit"
     experiment: str
+    metric: str
+    split: str
+    unit: str
     estimate: float
     paper: float
 

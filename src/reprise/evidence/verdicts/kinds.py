@@ -15,13 +15,14 @@ from reprise.evidence.statistics import (
     compute_mean,
     compute_rank_sum_p,
 )
-from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED, Part
+from reprise.evidence.verdicts import AGREES, COUNTED, DISAGREES, UNDECIDED, Part
 from reprise.evidence.verdicts.means import decide_means
 
 
 def decide_checks(claim: Claim, table: Table) -> Verdict:
     """Compare the error of each check with its tolerance; errors of a corrected formula decide nothing."""
-    by_check = [_list_errors(table.runs[name]) for name in claim.checks]
+    is_quantity = claim.evidence == COUNTED
+    by_check = [_list_errors(table.runs[name], is_quantity=is_quantity) for name in claim.checks]
     if not all(by_check):  # nothing computed is nothing shown
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
     errors = [error for listed in by_check for error in listed]
@@ -31,7 +32,7 @@ def decide_checks(claim: Claim, table: Table) -> Verdict:
     return Verdict(answer=answer, comparisons=(*errors, *corrected), method="computed error", holds=held)
 
 
-def _list_errors(runs: Runs, corrected: bool = False) -> list[Error]:
+def _list_errors(runs: Runs, corrected: bool = False, is_quantity: bool = False) -> list[Error]:
     tolerance = runs.resolved.config["tolerance"]
     return [
         Error(
@@ -44,6 +45,7 @@ def _list_errors(runs: Runs, corrected: bool = False) -> list[Error]:
             tolerance=tolerance,
             held=value <= tolerance,
             corrected=corrected,
+            is_quantity=is_quantity,
         )
         for replica in runs.replicas
         for (metric, split), value in replica.metrics.items()
@@ -204,11 +206,24 @@ def decide_unit(claim: Claim, table: Table) -> Verdict:
     lowest = min(printed.values())
     if beaten := _find_beaten_models(question, quantity, table, lowest):
         notes.append(Beats(lowest=lowest, unit=question.stated, beaten=beaten))
+    comparisons = [
+        Unit(
+            label=table.runs[name].title,
+            n={name: len(table.runs[name].finished)},
+            counts="folds" if table.runs[name].by_fold else "seeds",
+            answer=answer,
+            experiment=name,
+            metric=claim.metric,
+            split=claim.split,
+            unit=question.stated,
+            estimate=in_stated[name],
+            paper=value,
+        )
+        for name, value in printed.items()
+    ]
     return Verdict(
         answer=answer,
-        comparisons=tuple(
-            _compare_in_unit(table.runs[name], answer, in_stated[name], value) for name, value in printed.items()
-        ),
+        comparisons=tuple(comparisons),
         method=f"means in {question.stated}",
         holds=abs(stated) < abs(other),
         notes=tuple(notes),
@@ -231,15 +246,3 @@ def _find_beaten_models(question: UnitQuestion, quantity: Quantity, table: Table
         reference = table.runs[question.reference]
         models[f"our {reference.title}"] = reference.mean(quantity, question.stated)
     return {name: value for name, value in models.items() if value is not None and value > lowest}
-
-
-def _compare_in_unit(runs: Runs, answer: str, ours: float, paper: float) -> Unit:
-    return Unit(
-        label=runs.title,
-        n={runs.name: len(runs.finished)},
-        counts="folds" if runs.by_fold else "seeds",
-        answer=answer,
-        experiment=runs.name,
-        estimate=ours,
-        paper=paper,
-    )

@@ -38,7 +38,14 @@ from reprise.report.page.readme import REPLICATION_WORDS, render_summary_notes, 
 from reprise.report.parts.answers import Answer, Tiers, select_judging_tiers
 from reprise.report.parts.context import ABSENCES, Context
 from reprise.report.parts.readings import READING_HEADERS, make_reading_rows
-from reprise.report.parts.rows import HEADERS, MARKS, make_claim_cells, make_comparison_rows, make_setting_cells
+from reprise.report.parts.rows import (
+    HEADERS,
+    MARKS,
+    has_effect_size,
+    make_claim_cells,
+    make_comparison_rows,
+    make_setting_cells,
+)
 from reprise.report.parts.summary import DISTANCE_HEADERS, Document, summarise
 from reprise.report.parts.templates import load_environment, render_claim_notes
 from reprise.report.parts.verdicts import list_alternative_results, list_decision_rules, name_alternative
@@ -263,7 +270,8 @@ def _describe_decision(tier: str, context: Context, answer: Answer) -> dict[str,
         "tier": tier,
         "row": make_claim_cells(answer.claim, answer.title, decision),
         "co_primary_rows": [
-            make_setting_cells(name_setting(name), other) for name, other in decision.co_primary.items()
+            make_setting_cells(name_setting(name), other, has_size=has_effect_size(decision))
+            for name, other in decision.co_primary.items()
         ],
         "rows": make_comparison_rows(decision),
         "notes": render_claim_notes(decision),

@@ -9,6 +9,13 @@ READING_HEADERS = (
     *("log likelihood", "log likelihood as chosen", "factor"),
 )
 
+READING_NOTES = (
+    "Rows, seeds: numbers of the paper and replicas of ours that are compared.",
+    "Level: mean distance from the printed numbers. Effect: mean distance between differences of rows.",
+    "Log likelihood: of the printed numbers, with our SD over seeds. Factor: that of a unit in doubt.",
+)
+"""The meaning of the headers."""
+
 
 def make_reading_rows(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
     """Return a row of cells for each reading, in the columns of `READING_HEADERS`."""

@@ -15,6 +15,8 @@ _ROUNDING_ERROR = 1e-12
 """Relative errors below it come from floating point. No number of decimals follows from them."""
 _PRECISION = 2e-9
 """Relative precision of the ends of an interval, with respect to the mean."""
+_LONGEST = 1e9
+"""From here on significant digits stand with a power of ten."""
 _LOWER_BOUNDS = {"perplexity": 1.0, "expected_rank": 1.0}
 _SELF_EXPLANATORY_UNITS = {"", "1", "share", "relative", "step", "epoch", "rank"}
 """Units that are not printed: the metric's name says them, or there is none."""
@@ -69,10 +71,15 @@ def format_integer(value: float | int | None) -> str:
 
 
 def format_significant(value: float | None, digits: int = 3) -> str:
-    """Write a number to `digits` significant digits; a dash for None and NaN."""
+    """Write a number to `digits` significant digits: "0.0123", "350,000"; a dash for None and NaN."""
     if value == math.inf:
         return INFINITE
-    return DASH if pd.isna(value) else f"{value:.{digits}g}".replace("-", "−")
+    if pd.isna(value):
+        return DASH
+    text = f"{value:.{digits}g}"
+    if "e+" in text and abs(value) < _LONGEST:
+        text = f"{float(text):,.0f}"
+    return text.replace("-", "−")
 
 
 def compute_sd(values: Sequence[float] | np.ndarray) -> float | None:

@@ -22,6 +22,7 @@ from reprise.evidence.decisions import (
     Judged,
     Level,
     Ranks,
+    Rise,
     Share,
     Term,
     Trend,
@@ -47,16 +48,23 @@ MARKS = {
     "Runs": "how many seeds or folds each model has. 4 → 1: four before the arrow, one after it.",
     "Gain": "by how much the loss or perplexity falls. In brackets: the first gain minus the second.",
     "Weakest": "of the judged comparisons the one with the largest p-value. A claim agrees if all of these hold.",
+    "Agrees": "every judged comparison is significant (one-sided, 2.5 %). A main claim that agrees replicates.",
+    "Disagrees": "the opposite of one comparison is significant, Holm-corrected for the number of comparisons.",
+    "Undecided": "neither the claim nor its opposite is significant.",
     "No number": "the document prints none.",
     "–": "a formula, a count or an order; it has no effect size.",
     "*": "we set or changed a part of its test when we knew its numbers.",
     "†": "a single run, which has no SD. The SD is that of its family, the models of its kind.",
     "Reduced budget": "fewer epochs or folds than the document's, or less or other text.",
     "Welch's test": "each model with its own SD. Our test shares SDs within a family of models.",
-    "Size": "our effect beside the paper's. Consistent: the paper's lies in our interval. Mixed: comparisons differ.",
+    "Size": (
+        "our effect beside the paper's. Consistent: the paper's lies in our interval. Smaller, larger: ours is, and on "
+        "the same side. Opposite: ours lies on the other side. Mixed: comparisons differ."
+    ),
 }
 """The meaning of the headers and marks of a row."""
 _SIGNS = {"a → b": "→", "[ ]": "[", "Runs": "", "Gain": "minus gain of", "Size": ""}
+_SIGNS |= dict.fromkeys(("Agrees", "Disagrees", "Undecided"), "")
 """What stands in a row where that is not the mark's own name; "" for headers."""
 MARGIN_KINDS = {"non-inferiority", "equivalence"}
 """Kinds of claims that a margin decides."""
@@ -124,16 +132,17 @@ def make_setting_cells(name: str, decision: Judged, is_reduced: bool = False, ha
     cells, comparisons = make_comparison_cells(weakest), list_deciding_comparisons(decision)
     description = cells.compared
     if len(comparisons) > 1:
-        description += f" (weakest of {len(comparisons)} comparisons; {_count_held(comparisons)})"
+        rise = "; the sweep rises at its end" if any(isinstance(note, Rise) for note in decision.notes) else ""
+        description += f" (weakest of {len(comparisons)} comparisons; {_count_held(comparisons)}{rise})"
     return Cells(name, description, cells.paper, cells.ours, cells.n, answer, (decision.size or "") if has_size else "")
 
 
 def _count_held(comparisons: Sequence[AnyComparison]) -> str:
-    """Write how many of several comparisons hold: "all hold", "none holds", "1 holds", "3 hold"."""
-    count = sum(comparison.answer == AGREES for comparison in comparisons)
+    """Write how many of several comparisons hold: "all hold", "none holds", "1 holds", "2 hold, 1 not judged"."""
+    count, unjudged = (sum(one.answer == answer for one in comparisons) for answer in (AGREES, NOT_JUDGED))
     if count == len(comparisons):
         return "all hold"
-    return f"{count or 'none'} {'hold' if count > 1 else 'holds'}"
+    return f"{count or 'none'} {'hold' if count > 1 else 'holds'}{f', {unjudged} not judged' if unjudged else ''}"
 
 
 def list_deciding_comparisons(decision: Judged) -> list[AnyComparison]:
@@ -207,6 +216,8 @@ def describe_comparison(comparison: AnyComparison) -> str:
             return f"{_describe_metric(comparison.terms[0])}: {_join_titles(comparison.terms)}"
         case Ranks():
             return f"{comparison.label} above {comparison.other}, by rank"
+        case Unit():
+            return f"{_add_unit(name_metric(comparison.metric, comparison.split), comparison.unit)}: {comparison.label}"
         case Error(corrected=True):
             return f"{comparison.label}, corrected formula"
     return comparison.label
@@ -232,8 +243,8 @@ def format_our_result(comparison: AnyComparison) -> str:
             p = "too few for a test" if comparison.p is None else f"p = {format_significant(comparison.p, 2)}"
             return f"{comparison.above} of {comparison.replicas[0]} above all {comparison.replicas[1]} ({p})"
         case Error():
-            tolerance = format_significant(comparison.tolerance, 2)
-            return f"error {format_significant(comparison.estimate, 2)} (tolerance {tolerance})"
+            value, bound = (format_significant(x, 2) for x in (comparison.estimate, comparison.tolerance))
+            return f"{value} (at most {bound})" if comparison.is_quantity else f"error {value} (tolerance {bound})"
     return format_significant(comparison.estimate, 4)
 
 
@@ -246,7 +257,7 @@ def format_paper_result(comparison: AnyComparison) -> str:
         case Estimated():
             if comparison.paper_converted is None:
                 return _format_printed_sides(comparison) or _format_partly_printed(comparison)
-            change = _format_change(comparison.paper_converted, comparison, None)
+            change = _format_change(comparison.paper_converted, comparison, None, _count_paper_decimals(comparison))
             sides = _format_printed_sides(comparison)
             if _format_unit_if_different(comparison):
                 return f"{sides} = {change} {spell_unit(comparison.unit)}".strip()
@@ -401,9 +412,21 @@ def _choose_percent_decimals(values: Sequence[float]) -> int:
     return max(1, min(3, (count_decimals(width / 4) or 1) if width else 1))
 
 
-def _format_change(value: float, comparison: Estimated, interval: Sequence[float] | None) -> str:
-    """Write the change along the arrow: "−9.6 % [−11.9, −7.3]"; of logarithms in per cent of its start."""
-    sign = 1 if isinstance(comparison, Trend | Curvature | Gap) or _is_higher_better(comparison.terms[0]) else -1
+def _count_paper_decimals(comparison: Estimated) -> int | None:
+    """Count the decimals that the paper's change can have; one more where it is converted to another unit."""
+    printed = [term.paper for term in comparison.terms if term.paper is not None]
+    return max(map(_count_printed_decimals, printed)) + bool(_format_unit_if_different(comparison)) if printed else None
+
+
+def _format_change(
+    value: float, comparison: Estimated, interval: Sequence[float] | None, most_decimals: int | None = None
+) -> str:
+    """Write the change along the arrow: "−9.6 % [−11.9, −7.3]"; of logarithms in per cent of its start.
+
+    A difference has at most `most_decimals` decimals.
+    """
+    is_upward = isinstance(comparison, Curvature | Gap) or _is_higher_better(comparison.terms[0])
+    sign = 1 if is_upward and not isinstance(comparison, Trend) else -1  # a trend's estimate is its fall
     values = [sign * number for number in (value, *(interval or ()))]
     if comparison.scale == "log":
         values = [100 * math.expm1(number) for number in values]
@@ -417,6 +440,8 @@ def _format_change(value: float, comparison: Estimated, interval: Sequence[float
         )
     else:
         decimals, unit = _choose_decimals(comparison), ""
+        if None not in (decimals, most_decimals):
+            decimals = min(decimals, most_decimals)
     estimate, *ends = (_format_signed(number, decimals) for number in values)
     ends = sorted(zip(values[1:], ends, strict=True))
     interval_text = f" [{', '.join(text for _, text in ends)}]" if interval and comparison.error else ""
@@ -438,6 +463,8 @@ def _format_level_interval(comparison: Level) -> list[str]:
     low, high = sorted(comparison.terms[0].weight * end + comparison.bound for end in comparison.interval)
     if comparison.unit == "share":
         low, high = max(low, 0.0), min(high, 1.0)
+    if comparison.terms[0].metric.endswith("log_probability"):
+        high = min(high, 0.0)
     return [format_number(end, _choose_decimals(comparison)) for end in (low, high)]
 
 

@@ -20,7 +20,7 @@ from reprise.report.parts.answers import (
 )
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import format_significant
-from reprise.report.parts.verdicts import name_alternative
+from reprise.report.parts.verdicts import is_judged, name_alternative
 from reprise.report.parts.wording import explain_symbols
 
 DISTANCE_HEADERS = (
@@ -36,7 +36,7 @@ DISTANCE_MARKS = {
         "those of trained models that the document prints and we measured. Those of 002 are from its author's logs."
     ),
     "Distance": "how far our mean is from the number compared, in % of it.",
-    "Prediction interval": "where one more run of ours lies with a probability of 95 %.",
+    "Prediction interval": "where one more run of ours lies with a probability of 95 %. A single run has none.",
     "×": "the unit of the numbers compared is in doubt. The factor brings ours nearest to them.",
 }
 """The meaning of its headers and marks."""
@@ -231,6 +231,15 @@ class Summary:
     def alternatives_changed(self) -> int:
         """Count the answers that an alternative setting changes."""
         return sum(any(one.flips for _, one in answer.alternatives) for answer in self.answers_with_alternatives)
+
+    @property
+    def alternatives_undecided(self) -> int:
+        """Count the decided answers that an alternative setting leaves undecided, and none reverses."""
+        return sum(
+            any(is_judged(one) and one.answer != one.before for _, one in answer.alternatives)
+            and not any(one.flips for _, one in answer.alternatives)
+            for answer in self.answers_with_alternatives
+        )
 
     @property
     def criteria_set_late(self) -> int:

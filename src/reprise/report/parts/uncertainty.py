@@ -129,6 +129,7 @@ def write_interval_notes(
     lines = [f"±: half of the {INTERVAL} of the mean, by Student's t distribution. {replica_note}"]
     if has_logs:
         lines.append("Perplexities: geometric mean, with its interval in brackets. Their SD is that of the logarithm.")
+    lines.append("A family shares one SD if its SDs differ by chance alone, and none if they have little in common.")
     lines += ["Shares: an interval in brackets is cut at 0 or 1."] if has_shares else []
     lines += ["Gaps in SDs use the same SD."] if has_gaps else []
     return [" ".join(lines)]

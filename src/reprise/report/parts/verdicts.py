@@ -10,7 +10,7 @@ from reprise.config.claims import Bound, Claim
 from reprise.config.schema import Paper
 from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Alternative, Decision
-from reprise.evidence.verdicts import AGREES, ANSWERS, DISAGREES, JUDGED
+from reprise.evidence.verdicts import ANSWERS, JUDGED, UNDECIDED
 from reprise.report.parts.context import Context, Status
 from reprise.report.parts.rounding import DASH, format_number, format_percent
 from reprise.report.parts.tables import Column, Table
@@ -91,6 +91,11 @@ def is_judged(alternative: Alternative) -> bool:
     return alternative.holds is not None and {alternative.answer, alternative.before} <= JUDGED
 
 
+def is_changed(alternative: Alternative) -> bool:
+    """Return whether the answer, or the side of an undecided estimate, is not the one as chosen."""
+    return alternative.flips or alternative.answer != alternative.before
+
+
 def has_comparisons(alternative: Alternative) -> bool:
     """Return whether an alternative applies to some comparisons of a claim, run or not."""
     return alternative.comparisons_judged > 0
@@ -103,10 +108,11 @@ def format_coverage(alternative: Alternative) -> str:
 
 
 def summarise_changes(alternatives: Iterable[tuple[str, Alternative]]) -> str:
-    """Write the answers as chosen and under an alternative: "L1: undecided → agrees; U2: undecided, as claimed".
+    """Write the answers as chosen and under an alternative: "L1: undecided → agrees; U2: no change".
 
-    Changed answers come first. Answers not run yet come last, with claims that the alternative was not planned for
-    ("not part of the alternative"). A claim that the alternative cannot touch has "the same numbers".
+    A reversed estimate and a newly decided answer come first, then other changes. Answers not run yet come last, with
+    claims that the alternative was not planned for ("not part of the alternative"). A claim that the alternative cannot
+    touch has "the same numbers".
     """
     keys: dict[tuple[int, str], list[str]] = {}
     for key, alternative in alternatives:
@@ -118,15 +124,17 @@ def summarise_changes(alternatives: Iterable[tuple[str, Alternative]]) -> str:
 def _describe_outcome(alternative: Alternative) -> tuple[int, str]:
     """Return what an alternative does to an answer, after its place in the order of `summarise_changes`."""
     if not has_comparisons(alternative):
-        return 3, "not part of the alternative"
+        return 4, "not part of the alternative"
     if not is_judged(alternative):
-        return 2, alternative.answer
+        return 3, alternative.answer
     coverage = format_coverage(alternative)
-    if not alternative.flips:
-        return 1, f"no change{coverage}{' (the same numbers)' if alternative.same else ''}"
-    if alternative.answer in {AGREES, DISAGREES}:
-        return 0, f"{alternative.before} → {alternative.answer}{coverage}"
-    return 0, f"undecided, {'as claimed' if alternative.holds else 'contrary to the claim'}{coverage}"
+    if not is_changed(alternative):
+        return 2, f"no change{coverage}{' (the same numbers)' if alternative.same else ''}"
+    answers = dict.fromkeys([alternative.before, alternative.answer])
+    side = ""
+    if alternative.answer == UNDECIDED:
+        side = f", estimate {'on the claim’s side' if alternative.holds else 'against the claim'}"
+    return 0 if alternative.flips else 1, f"{' → '.join(answers)}{side}{coverage}"
 
 
 @dataclass(frozen=True)
@@ -152,8 +160,8 @@ class AlternativeResult:
 
     @property
     def changed_claims(self) -> dict[str, Alternative]:
-        """Return the claims whose answer it changes."""
-        return {key: entry for key, entry in self.judged_claims.items() if entry.flips}
+        """Return the claims whose answer or side it changes."""
+        return {key: entry for key, entry in self.judged_claims.items() if is_changed(entry)}
 
     @property
     def has_runs(self) -> bool:

@@ -106,7 +106,7 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     notes += [f"Paper: {note}." for note in sorted(paper_notes)]
     if rows.difference.notna().any():
         notes.append(
-            "Above no D, E: mean difference from the general model of the same activation without D and E, on the "
+            "Difference from no D, E: from the general model of the same activation without D and E, on the "
             f"folds that both have, in nats per character ± half of its {INTERVAL}."
         )
     notes += write_interval_notes(context, names, rows)
@@ -121,15 +121,15 @@ def ablation(context: Context, table_id: str, options: Mapping[str, Any]) -> Tab
     )
     columns = [
         Column("Model", _format_model, is_text=True),
-        Column("φ", lambda row: row["activation"] or DASH, is_text=True),
+        Column("Activation φ", lambda row: row["activation"] or DASH, is_text=True),
         Column("Paper", _format_paper),
         cells.make_result_column(f"Nats per character ± {INTERVAL}", "nats", 3),
-        Column("Above no D, E", _format_difference),
+        Column("Difference from no D, E (nats)", _format_difference),
         cells.make_interval_column("Bits per character", "bits", 3),
         Column("Gap in nats", lambda row: format_signed(row["gap_as_nats"], 3)),
         Column("Gap in bits", lambda row: format_signed(row["gap_as_bits"], 3)),
         _FOLDS_COLUMN,
-        cells.make_number_column("Mean of lines", "nats_by_line", 3),
+        cells.make_number_column("Mean over lines (nats)", "nats_by_line", 3),
         cells.PARAMETERS_COLUMN,
     ]
     notes.insert(0, "Gap in nats, in bits: ours minus the printed number, read as nats or as bits per character.")

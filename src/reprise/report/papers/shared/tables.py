@@ -21,7 +21,7 @@ from reprise.report.papers.shared.cells import Row, make_mean_values, make_text_
 from reprise.report.parts import rounding, verdicts, wording
 from reprise.report.parts.context import Context
 from reprise.report.parts.names import describe_count_band, humanize_metric, name_metric
-from reprise.report.parts.readings import READING_HEADERS, make_reading_rows
+from reprise.report.parts.readings import READING_HEADERS, READING_NOTES, make_reading_rows
 from reprise.report.parts.rounding import (
     DASH,
     compute_mean,
@@ -35,6 +35,7 @@ from reprise.report.parts.rows import (
     ANSWER_NAMES,
     HEADERS,
     Cells,
+    has_effect_size,
     make_claim_cells,
     make_comparison_rows,
     make_setting_cells,
@@ -69,14 +70,15 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
             continue
         common = {"key": key, "evidence": decision.evidence}
         rows.append(common | {"number": 0} | asdict(row))
-        for name, other in decision.co_primary.items():
-            alternative_row = make_setting_cells(f"· {verdicts.name_alternative(context.paper, name)}", other)
-            rows.append(common | {"number": 0} | asdict(alternative_row))
         comparisons = make_comparison_rows(decision) if len(decision.comparisons) > 1 else []
         rows += [
             common | {"number": i} | asdict(comparison) | {"claim": "", "answer": ""}
             for i, comparison in enumerate(comparisons, 1)
         ]
+        for name, other in decision.co_primary.items():
+            setting = f"· {verdicts.name_alternative(context.paper, name)}"
+            setting_row = make_setting_cells(setting, other, has_size=has_effect_size(decision))
+            rows.append(common | {"number": 0} | asdict(setting_row))
     notes = [f"{answer.capitalize()}: {', '.join(keys)}." for answer, keys in unjudged.items()]
     if context.tier == FULL and NOT_RUN in unjudged:
         notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
@@ -85,10 +87,10 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     if origins := _list_unprinted_origins(context):
         notes.append(f"Paper: numbers that the document does not print have another origin: {'; '.join(origins)}.")
     notes += _list_deviations(context)
-    if distances := context.readings[1:]:
+    if len(distances := context.readings) > 1:
         distance_rows = [READING_HEADERS, ["--"] * len(READING_HEADERS), *make_reading_rows(distances)]
         distance_text = "\n".join(f"| {' | '.join(line)} |" for line in distance_rows)
-        details.append(("Settings by their distance from the paper's numbers", [distance_text]))
+        details.append(("Settings by their distance from the paper's numbers", [distance_text, *READING_NOTES]))
     columns = [Column(HEADERS[0], lambda row: row["claim"], is_text=True)]
     columns += [
         make_text_column(head, key)
@@ -224,6 +226,9 @@ def _format_agreement(row: Row) -> str:
     """Write whether printed and computed numbers agree, and by how much they differ."""
     if row["agreement"] not in {DIFFERS, NOT_EQUAL}:
         return row["agreement"]
+    if pd.notna(row["printed"]) and row["printed"].endswith("%") and pd.isna(row["second_value"]):
+        points = 100 * row["value"] - float(row["printed"].removesuffix("%"))
+        return f"{row['agreement']} ({_format_value(round(abs(points), 2))} points {'more' if points > 0 else 'less'})"
     reference = "what is printed" if pd.isna(row["second_value"]) else "the second"
     direction = "more" if row["relative_difference"] > 0 else "less"
     distance = format_fixed(100 * abs(row["relative_difference"]), 2)
@@ -265,7 +270,7 @@ def _write_assumption_notes(context: Context, frame: pd.DataFrame, results: Sequ
         notes.append(f"Alternatives run: {run_count} of {len(results)}.")
     if run_count:
         changed_count = sum(bool(result.changed_claims) for result in results)
-        notes[-1] += f" The answer to a claim changes under {changed_count} of them."
+        notes[-1] += f" An answer, or the side of an undecided estimate, changes under {changed_count} of them."
     if any(choice.declared_afterwards for _, _, choice in context.paper.list_choices()):
         notes.append("An alternative with an asterisk was declared when results of our choice were known.")
     if frame.difference_in_sds.notna().any():
@@ -278,10 +283,6 @@ def _write_assumption_notes(context: Context, frame: pd.DataFrame, results: Sequ
     judged = filter(verdicts.is_judged, entries)
     if any(verdicts.has_comparisons(entry) and verdicts.format_coverage(entry) for entry in judged):
         notes.append("(2 of 4 comparisons): the others were not run under the alternative.")
-    if any(map(verdicts.is_judged, entries)):
-        notes.append(
-            "An answer changes if the alternative reverses the effect, or decides a claim that our choice leaves open."
-        )
     if not all(map(verdicts.has_comparisons, entries)):
         notes.append("Not part of the alternative: no experiment of the claim is planned under it.")
     return notes + _list_deviations(context)
@@ -402,7 +403,7 @@ def _format_difference(row: Row) -> str:
     text = f"{'+' if value > 0 else ''}{format_integer(value) if is_count else format_significant(value, 3)}"
     if pd.isna(in_sds):
         return text
-    return f"{text} ({format_fixed(in_sds, 1) if abs(in_sds) < 1000 else format_significant(in_sds)})"
+    return f"{text} ({format_fixed(in_sds, 1) if abs(in_sds) < 1000 else 'over 1,000'})"
 
 
 def _format_choice(row: Row) -> str:
