@@ -55,7 +55,7 @@ COMMANDS = {
     "readings": ("verify", "list settings that a paper leaves open by distance from its numbers"),
     "render": ("steps", "draw figures, tables and the page from the run records"),
     "list": ("list", "list papers, experiments and claims: what is trained, what was found"),
-    "show": ("show", "show one experiment or claim: equation, settings, records, numbers, command"),
+    "show": ("show", "show one experiment, claim, figure or table: settings, records, numbers, commands"),
     "diff": ("diff", "compare two run records: configuration, environment, numbers"),
     "estimate": ("estimate", "estimate the time of missing replicas on this machine"),
     "evaluate": ("evaluate", "measure a trained model again, beside its run record"),
@@ -174,7 +174,10 @@ ARGUMENTS: dict[str, list[Argument]] = {
         TIER,
     ],
     "show": [
-        make_argument("name", help="<paper>/<experiment> or <paper>/<claim>, as `reprise list <paper>` has them"),
+        make_argument(
+            "name",
+            help="<paper>/<experiment>, <paper>/<claim> (see `reprise list <paper>`), or <paper>-<figure or table>",
+        ),
         make_argument(
             "--words", action="store_true", help="for document 001: nearest words by embedding and by matrix"
         ),

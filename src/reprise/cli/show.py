@@ -1,8 +1,9 @@
-"""Show one experiment or claim, as a card of the page."""
+"""Show one experiment or claim, as a card of the page, or what a figure or table is made of."""
 
 import argparse
 import math
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
@@ -14,6 +15,7 @@ from reprise.cli.common import (
     find_experiment,
     format_number,
     index_numbers,
+    list_existing_records,
     load_tier,
     make_console,
     make_table,
@@ -21,6 +23,7 @@ from reprise.cli.common import (
     summarise_values,
 )
 from reprise.config.claims import Claim
+from reprise.config.displays import Entry, list_entries
 from reprise.config.project import Project
 from reprise.config.resolve import resolve_all
 from reprise.config.schema import Paper
@@ -39,7 +42,10 @@ _NEIGHBOURS = 5
 
 
 def show_command(options: argparse.Namespace) -> None:
-    """Show one experiment or claim: equation, settings with origins, records, the paper's number, ours, the command."""
+    """Show one experiment or claim: equation, settings with origins, records, the paper's number, ours, the command.
+
+    Of a figure or table, <paper>-<name>, it shows the experiments and the commands that train and draw them again.
+    """
     project, experiments = load_tier(options.tier)
     by_id = {e.id: e for e in experiments}
     paper, _, key = options.name.partition("/")
@@ -55,11 +61,14 @@ def show_command(options: argparse.Namespace) -> None:
         }
         print(write_claim(paper, key, project.papers[paper], decisions, options.tier))
         _print_losses_by_count(project, paper, project.papers[paper].claims[key], options.tier)
+    elif options.name in (displays := list_entries(project.papers, project.root)):
+        _print_display(project, displays[options.name], experiments)
     elif options.name in project.papers:
         raise UserError(f"'{options.name}' is a paper; run `reprise list {options.name}`, or name what that lists")
     else:
         claims = [f"{name}/{claim}" for name, content in project.papers.items() for claim in content.claims]
-        raise make_tier_error(project.config.tier, "experiment or claim", options.name, [*by_id, *claims])
+        names = [*by_id, *claims, *displays]
+        raise make_tier_error(project.config.tier, "experiment, claim, figure or table", options.name, names)
 
 
 def _print_losses_by_count(project: Project, paper: str, claim: Claim, tier: str | None) -> None:
@@ -112,6 +121,29 @@ def _print_experiment(project: Project, experiment: Resolved) -> None:
     # With the engine that made the first record, which alone gives its bits again.
     heading("\ntrain it again" if records else "\ntrain it")
     line(make_command(experiment, next(((record["replica"], record["run"]["engine"]) for record in records), None)))
+
+
+def _print_display(project: Project, entry: Entry, experiments: Sequence[Resolved]) -> None:
+    """Print the experiments of a figure or table, its files, and the commands that train and draw them again."""
+    out, display, tier = make_console(), entry.display, project.config.tier
+    line, heading = partial(out.print, soft_wrap=True), partial(out.print, style="bold cyan")
+    out.print(f"{entry.name}: {display.title} ({display.place}; tier {tier})", style="bold")
+    out.print(" ".join(display.caption.split()))
+    cited = [name for name, e in project.papers[entry.paper].experiments.items() if entry.id in e.cited_by]
+    shown = [e for e in experiments if e.paper == entry.paper and e.experiment in cited]
+    heading("\nexperiments")
+    counts = ((e.id, e.title, f"{len(list_existing_records(e, project.root))} of {e.replicas}") for e in shown)
+    out.print(make_table(("experiment", "title", "trained"), counts))
+    for path in sorted((project.root / "results" / tier / entry.kind).glob(f"{entry.name}.*")):
+        line(str(path.relative_to(project.root)))
+    heading("\ndraw it again")
+    line(f"reprise render {entry.name} --tier {tier}")
+    if shown:
+        heading("\ntrain it again, in another clone")
+        line(f"rm -rf {shlex.join(str(Path(e.get_record_path(0)).parent) for e in shown)}")
+        line(f"reprise run --tier {tier} --experiment {shlex.join(e.id for e in shown)}")
+        line(f"reprise collect --tier {tier} && reprise verify --tier {tier}")
+        line(f"reprise render {entry.name} --tier {tier}")
 
 
 def _print_neighbours(project: Project, experiment: Resolved, weights: Path | None) -> None:
