@@ -37,15 +37,17 @@ def test_independent_samples_are_welchs_test_of_scipy(seed):
         one.mean() - other.mean(), [(1 / len(values), estimate_variance(values)) for values in (one, other)]
     )
     expected = stats.ttest_ind(one, other, equal_var=False, alternative="greater")
-    assert (estimate.p_above(), estimate.p_below()) == pytest.approx((expected.pvalue, 1 - expected.pvalue))
+    assert (estimate.compute_p_above(), estimate.compute_p_below()) == pytest.approx(
+        (expected.pvalue, 1 - expected.pvalue)
+    )
     bounds = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.9)
-    assert estimate.interval(0.9) == pytest.approx((bounds.low, bounds.high))
+    assert estimate.compute_interval(0.9) == pytest.approx((bounds.low, bounds.high))
 
 
 def test_folds_are_the_paired_test_of_scipy_and_corrected_for_their_overlap():
     one, other = np.array([1.0, 2.5, 2.0, 4.0]), np.array([0.5, 2.75, 1.0, 2.0])
     expected = stats.ttest_rel(one, other, alternative="greater")
-    assert folds(one - other, 0.0).p_above() == pytest.approx(expected.pvalue)
+    assert folds(one - other, 0.0).compute_p_above() == pytest.approx(expected.pvalue)
     # Variance 2.5 of the differences; of their mean (1/5 + 1/4) * 2.5 = 1.125 instead of 0.5.
     estimate = folds([1.0, 2.0, 3.0, 4.0, 5.0], RATIO)
     assert (estimate.value, estimate.error**2, estimate.df) == pytest.approx((3.0, 1.125, 4.0))
@@ -85,10 +87,10 @@ def test_equal_variances_are_tested_as_by_scipy():
 
 def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
     unknown = ours.Estimate(5.0)
-    assert (unknown.p_above(), unknown.p_below(), unknown.interval()) == (1.0, 1.0, None)
+    assert (unknown.compute_p_above(), unknown.compute_p_below(), unknown.compute_interval()) == (1.0, 1.0, None)
     exact = combine_variances(0.5, [(1.0, VarianceEstimate(0.0, 2))])
-    assert (exact.p_above(), exact.p_below()) == (0.0, 1.0)
-    assert exact.interval() == (0.5, 0.5)
+    assert (exact.compute_p_above(), exact.compute_p_below()) == (0.0, 1.0)
+    assert exact.compute_interval() == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("value", [0.1, 0.7, 1 / 3])
@@ -141,8 +143,8 @@ def test_folds_with_overlapping_training_sets_err_as_often_as_they_say():
     k, correlation = 5, RATIO / (1 + RATIO)
     own, common = draw.normal(size=(trials, k)), draw.normal(size=(trials, 1))
     differences = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * common
-    corrected = np.mean([folds(d, RATIO).p_above() <= 0.025 for d in differences])
-    naive = np.mean([folds(d, 0.0).p_above() <= 0.025 for d in differences])
+    corrected = np.mean([folds(d, RATIO).compute_p_above() <= 0.025 for d in differences])
+    naive = np.mean([folds(d, 0.0).compute_p_above() <= 0.025 for d in differences])
     # Three deviations of a rate of 0.025 over so many trials.
     assert abs(corrected - 0.025) < 3 * math.sqrt(0.025 * 0.975 / trials)
     assert naive > 0.05
