@@ -23,9 +23,9 @@ class Goal:
     line: str = "peak"
 
     def __str__(self) -> str:
-        what = f"x {self.over}" if self.over else f"of the {self.line}"
-        of, stretch = f" of {self.of}" if self.of else "", " (stretch)" if self.stretch else ""
-        return f"{self.workload}: {self.implementation} >= {self.at_least:g} {what}{of}{stretch}"
+        reference = f"x {self.over}" if self.over else f"of the {self.line}"
+        workload, stretch = f" of {self.of}" if self.of else "", " (stretch)" if self.stretch else ""
+        return f"{self.workload}: {self.implementation} >= {self.at_least:g} {reference}{workload}{stretch}"
 
     def measure(self, rows: Iterable[Mapping[str, Any]]) -> float | None:
         """Return the ratio or the share that the rows of a result show, None where they show none."""

@@ -70,9 +70,9 @@ class Project:
 
     def environment(self, **more: str) -> dict[str, str]:
         """The environment without what would lead a command out of the project, this Python's programs first."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("REPRISE_", "PYTHONPATH", "SLURM_"))}
-        kept["PATH"] = f"{Path(PYTHON).parent}{os.pathsep}{kept.get('PATH', '')}"
-        return {**kept, "OMP_NUM_THREADS": "1", **self.variables, **more}
+        variables = {k: v for k, v in os.environ.items() if not k.startswith(("REPRISE_", "PYTHONPATH", "SLURM_"))}
+        variables["PATH"] = f"{Path(PYTHON).parent}{os.pathsep}{variables.get('PATH', '')}"
+        return {**variables, "OMP_NUM_THREADS": "1", **self.variables, **more}
 
     def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -90,14 +90,14 @@ class Project:
         self,
         *arguments: str,
         tier: str = "quick",
-        to: Sequence[str] = ("all",),
+        targets: Sequence[str] = ("all",),
         within: Sequence[str] = (),
         **more: Any,
     ) -> Run:
-        """`<within> snakemake --config tier=… <arguments> -- <to>` on one core."""
+        """`<within> snakemake --config tier=… <arguments> -- <targets>` on one core."""
         command = (*within, PYTHON, "-m", "snakemake", "--cores", "1", "--config", f"tier={tier}", *arguments)
-        done = self.run(*command, "--", *to, **more)
-        return Run(done.returncode, done.stdout, done.stderr)
+        process = self.run(*command, "--", *targets, **more)
+        return Run(process.returncode, process.stdout, process.stderr)
 
     def plan(self, **more: str) -> Run:
         """A dry run that was free of errors."""
@@ -138,8 +138,8 @@ class Project:
 
     def kill_everything(self) -> None:
         """As a power cut. TMPDIR has to be this project's alone."""
-        while found := self.processes():
-            for pid in found:
+        while pids := self.processes():
+            for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
@@ -182,12 +182,12 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 def processes_with(words: str, file: str) -> list[int]:
     """The processes in whose command line or environment, by the name of that file in /proc, these words are."""
-    found = []
+    pids = []
     for path in Path("/proc").glob(f"[0-9]*/{file}"):
         with contextlib.suppress(OSError):
             if os.fsencode(words) in path.read_bytes():
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def halt(checkpoint: Path) -> int:
@@ -201,13 +201,13 @@ def wait_until(
     condition: Callable[[], object],
     seconds: float = SECONDS,
     process: subprocess.Popen[Any] | None = None,
-    why: Callable[[], str] = lambda: "it never happened",
+    describe: Callable[[], str] = lambda: "it never happened",
 ) -> None:
     """Looks again and again; AssertionError, which says why, after so many seconds or where the process has ended."""
     limit = time.monotonic() + seconds
     while not condition():
-        assert process is None or process.poll() is None, f"the process has ended: {why()}"
-        assert time.monotonic() < limit, why()
+        assert process is None or process.poll() is None, f"the process has ended: {describe()}"
+        assert time.monotonic() < limit, describe()
         time.sleep(0.02)
 
 

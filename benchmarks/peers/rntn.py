@@ -110,9 +110,9 @@ class Compiled(Peer):
     def compute_dense_loss(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
         return compute_weighted_loss(*self.gather_parts(p, x), *rest)
 
-    def compute_step(self, *given: Tensor) -> tuple[Tensor, Tensor]:
+    def compute_step(self, *pieces: Tensor) -> tuple[Tensor, Tensor]:
         self.optimiser.zero_grad()
-        loss, h = self.loss(self.p, *given)
+        loss, h = self.loss(self.p, *pieces)
         loss.backward()
         self.update()
         return loss.detach(), h.detach()
@@ -131,8 +131,8 @@ class CompiledRows(Compiled):
         self.p = {name: value.detach() for name, value in self.p.items()}
         self.whole = torch.compile(self.update_rows, fullgraph=True, dynamic=False)
 
-    def compute_step(self, *given: Tensor) -> tuple[Tensor, Tensor]:
-        return self.whole(self.p, *given)
+    def compute_step(self, *pieces: Tensor) -> tuple[Tensor, Tensor]:
+        return self.whole(self.p, *pieces)
 
     def update_rows(self, p: dict[str, Tensor], x: Tensor, *rest: Tensor) -> tuple[Tensor, Tensor]:
         rate, numbers = self.task.learning_rate, self.index_rows(x)

@@ -104,8 +104,8 @@ def test_the_first_screen_holds_the_main_claims_with_their_numbers_and_no_label_
     rows = browser.execute_script("return [...document.querySelectorAll('table.main tbody tr')].map(e => e.innerText)")
     assert {text[:3] for text in rows} == {"000", "001", "002", "003", "004"}
     assert all(re.search(r"replicate|undecided|not judged|no data|not run", text) for text in rows), rows
-    found = boxes(browser, "table.main tbody tr")
-    assert [box for box in found if box[0] < 0 or box[2] > 1440 or box[3] > 900] == []
+    row_boxes = boxes(browser, "table.main tbody tr")
+    assert [box for box in row_boxes if box[0] < 0 or box[2] > 1440 or box[3] > 900] == []
     for selector, least in {"svg.forest.wide a": 20, ".squares a": 50}.items():
         assert len(boxes(browser, selector)) >= least, selector
     (plot,) = boxes(browser, "svg.forest.wide")
@@ -153,16 +153,16 @@ def test_identifiers_are_unique_and_every_link_on_the_page_has_its_target(opened
 def test_an_address_unfolds_what_it_leads_to(opened, address):
     browser = opened(fragment=f"#{address}")
     wait_until(lambda: browser.find_elements("id", address), 10)
-    found = browser.find_element("id", address)
-    wait_until(found.is_displayed, 10)
+    element = browser.find_element("id", address)
+    wait_until(element.is_displayed, 10)
     if address.endswith("s-rnn-100"):
         command = r"python -m reprise train rrntn/s-rnn-100 --tier paper --replica 0 --engine \w+ --output again.json"
-        wait_until(lambda: re.search(command, found.text), 10)
-        assert "h_t = sigma(W_h x_t" in found.text
+        wait_until(lambda: re.search(command, element.text), 10)
+        assert "h_t = sigma(W_h x_t" in element.text
 
 
 @pytest.mark.parametrize(
-    ("asked", "first"),
+    ("query", "first"),
     [
         ("rntn-100 paper", "#rrntn/paper/experiments/"),
         ("r1", "#rrntn/R1"),
@@ -171,10 +171,10 @@ def test_an_address_unfolds_what_it_leads_to(opened, address):
         ("no such thing", "Nothing found."),
     ],
 )
-def test_the_search_leads_to_claims_and_experiments_the_exact_name_first(opened, asked, first):
+def test_the_search_leads_to_claims_and_experiments_the_exact_name_first(opened, query, first):
     browser = opened()
-    browser.find_element("css selector", ".search input").send_keys(asked)
-    found = browser.find_element("css selector", ".search ul")
-    wait_until(lambda: found.text, 10)
+    browser.find_element("css selector", ".search input").send_keys(query)
+    results = browser.find_element("css selector", ".search ul")
+    wait_until(lambda: results.text, 10)
     links = browser.find_elements("css selector", ".search li a")
-    assert first in (links[0].get_attribute("href") if links else found.text)
+    assert first in (links[0].get_attribute("href") if links else results.text)

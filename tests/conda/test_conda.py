@@ -60,7 +60,7 @@ def test_a_package_that_a_file_does_not_bring_is_missed(first, tmp_path):
     copy.edit("envs/report.yaml", f"{line}\n", "")
     figure = "results/quick/figures/digits-curves.svg"
     (copy.root / figure).unlink()
-    run = copy.snakemake("--use-conda", to=[figure])
+    run = copy.snakemake("--use-conda", targets=[figure])
     assert run.status != 0
     assert "render needs the package seaborn; run `make env`" in run.log
     assert "Traceback" not in run.log

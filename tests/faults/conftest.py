@@ -66,8 +66,8 @@ def undisturbed(tmp_path_factory, replica):
     """What `python -m reprise train` comes to when nothing happens on the way: records without the key `run`."""
     trained = {kind: replica(kind, tmp_path_factory.mktemp(kind)) for kind in ("digits", "words")}
     for one in trained.values():
-        done = end(one.command())
-        assert done.status == 0, done.err
+        ended = end(one.command())
+        assert ended.status == 0, ended.err
     return {kind: one.result() for kind, one in trained.items()}
 
 

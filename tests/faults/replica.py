@@ -42,8 +42,8 @@ class Halt:
     inside: bool = False
 
     def reached(self, place: tuple[int, bool]) -> bool:
-        done, within = place
-        return done >= self.target and (within or not self.inside)
+        step, within = place
+        return step >= self.target and (within or not self.inside)
 
     def install(self) -> None:
         """In the process that trains."""
@@ -77,12 +77,12 @@ class Ended:
     def lines(self) -> list[str]:
         return self.err.splitlines()
 
-    def went_on(self) -> str:
+    def require_resumed(self) -> str:
         """What a training says first that went on from a checkpoint and came to its end."""
         assert self.status == 0, self.err
         return next(line for line in self.lines if "goes on from" in line)
 
-    def told(self, status: int) -> str:
+    def require_message(self, status: int) -> str:
         """The one line of Reprise, its last, of a command that ended so; no other of one that was put off."""
         assert self.status == status, self
         assert [line for line in self.lines if line.startswith("reprise: ")] == self.lines[-1:], self.err
@@ -122,16 +122,16 @@ class Running:
     def end(self) -> Ended:
         self.process.join(SECONDS)
         assert self.over, "it does not end"
-        said = self.folder / f"said-{self.pid}.txt"
-        return Ended(self.process.exitcode, said.read_text(encoding="utf-8") if said.exists() else "")
+        output = self.folder / f"output-{self.pid}.txt"
+        return Ended(self.process.exitcode, output.read_text(encoding="utf-8") if output.exists() else "")
 
 
 def work(folder: Path, arguments: list[str], variables: dict[str, str], largest: int | None, halt: Halt | None) -> None:
     """The process: `reprise <arguments>` in `folder`, whose files may not grow over `largest` bytes."""
     os.chdir(folder)
-    said = os.open(f"said-{os.getpid()}.txt", os.O_WRONLY | os.O_CREAT)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
+    output = os.open(f"output-{os.getpid()}.txt", os.O_WRONLY | os.O_CREAT)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
     os.environ.update(variables)
     # Ignored where a shell runs the tests in its background, or under nohup.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -189,8 +189,8 @@ class Replica:
         return ["train", self.resolved.id, "--replica", "0", *paths, *corpus, *more]
 
     def start(self, *more: str, largest: int | None = None, halt: Halt | None = None, **variables: str) -> Running:
-        given = (self.folder, self.arguments(*more), {**self.variables, **variables}, largest, halt)
-        process = FORKS.Process(target=work, args=given, daemon=True)
+        arguments = (self.folder, self.arguments(*more), {**self.variables, **variables}, largest, halt)
+        process = FORKS.Process(target=work, args=arguments, daemon=True)
         process.start()
         return Running(process, self.folder)
 

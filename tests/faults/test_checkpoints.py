@@ -28,16 +28,16 @@ def test_no_bit_and_no_end_of_a_checkpoint_matters_unseen(killed_digits):
 
 
 def test_the_one_before_a_damaged_checkpoint_is_used_and_where_all_are_nothing_is_thrown_away(half_way, digits_result):
-    whole, name = half_way.previous.read_bytes(), half_way.checkpoint.relative_to(half_way.folder)
+    original, name = half_way.previous.read_bytes(), half_way.checkpoint.relative_to(half_way.folder)
     for path in (half_way.checkpoint, half_way.previous):
         path.write_bytes(path.read_bytes()[:-100])
-    before, line = half_way.saved(), half_way.run().told(EXIT_USAGE)
+    before, line = half_way.saved(), half_way.run().require_message(EXIT_USAGE)
     assert f"{name}: damaged, and no older one is whole; remove it to train from the start" in line
     assert (half_way.saved(), len(before), half_way.record.exists()) == (before, 2, False)
-    half_way.previous.write_bytes(whole)
-    done = half_way.run()
-    assert f"{name}: damaged checkpoint (cut short or altered); trying the one before it" in done.lines[0]
-    assert done.went_on() == done.lines[1]
+    half_way.previous.write_bytes(original)
+    ended = half_way.run()
+    assert f"{name}: damaged checkpoint (cut short or altered); trying the one before it" in ended.lines[0]
+    assert ended.require_resumed() == ended.lines[1]
     assert half_way.result() == digits_result
 
 
@@ -50,32 +50,32 @@ def file(tmp_path):
     return file
 
 
-@pytest.mark.parametrize("why", [errno.EIO, errno.EACCES])
-def test_one_that_cannot_be_read_is_not_called_damaged(file, monkeypatch, why):
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
+def test_one_that_cannot_be_read_is_not_called_damaged(file, monkeypatch, number):
     """Neither is the older one trained on in its place: what was trained since would be lost."""
-    whole, said = Path.read_bytes, []
+    read_bytes, messages = Path.read_bytes, []
 
     def closed(path: Path) -> bytes:
         if path == file.path:
-            raise OSError(why, os.strerror(why))
-        return whole(path)
+            raise OSError(number, os.strerror(number))
+        return read_bytes(path)
 
     with monkeypatch.context() as changed:
         changed.setattr(Path, "read_bytes", closed)
-        with pytest.raises(OSError, match=os.strerror(why)) as caught:
-            file.load(said.append)
+        with pytest.raises(OSError, match=os.strerror(number)) as caught:
+            file.load(messages.append)
     assert caught.value.filename == str(file.path)
-    assert said == []
-    assert file.load(said.append) == {"step": 2}
+    assert messages == []
+    assert file.load(messages.append) == {"step": 2}
 
 
 def test_one_behind_a_link_that_leads_nowhere_is_not_called_absent(file):
-    said = []
+    messages = []
     file.path.unlink()
     file.path.symlink_to("/nowhere/0.ckpt")
     with pytest.raises(UserError, match=f"{file.path}: no such checkpoint: the link {file.path} leads nowhere"):
-        file.load(said.append)
-    assert said == []
+        file.load(messages.append)
+    assert messages == []
 
 
 def test_a_kill_between_two_renames_loses_nothing(half_way, digits_result):
@@ -85,7 +85,7 @@ def test_a_kill_between_two_renames_loses_nothing(half_way, digits_result):
     """
     assert half_way.lock.exists()
     half_way.checkpoint.replace(half_way.previous)
-    assert half_way.run().went_on()
+    assert half_way.run().require_resumed()
     assert half_way.result() == digits_result
 
 
@@ -99,16 +99,16 @@ def test_a_checkpoint_of_another_replica_or_engine_is_refused(file, key, other):
 def test_a_whole_checkpoint_that_no_training_can_take_over_is_damaged(half_way, digits_result):
     """Its checksum fits: another version made it, or somebody's script."""
     name = half_way.checkpoint.relative_to(half_way.folder)
-    whole = half_way.previous.read_bytes()
+    original = half_way.previous.read_bytes()
     for path in (half_way.checkpoint, half_way.previous):
         content = decode(path.read_bytes())
         content["state"]["training"].pop("log")
         path.write_bytes(encode(content))
-    assert "damaged, and no older one is whole" in half_way.run().told(EXIT_USAGE)
-    half_way.previous.write_bytes(whole)
-    done = half_way.run()
-    assert f"{name}: damaged checkpoint (key 'log' is missing" in done.lines[0]
-    assert done.went_on() == done.lines[1]
+    assert "damaged, and no older one is whole" in half_way.run().require_message(EXIT_USAGE)
+    half_way.previous.write_bytes(original)
+    ended = half_way.run()
+    assert f"{name}: damaged checkpoint (key 'log' is missing" in ended.lines[0]
+    assert ended.require_resumed() == ended.lines[1]
     assert half_way.result() == digits_result
 
 

@@ -27,7 +27,7 @@ def test_killed_again_and_again(kind, stops, replica, tmp_path, undisturbed):
         assert Halt(target, inside).reached(replica.saved_at)
         assert running.send(signal.SIGKILL).status == -signal.SIGKILL
         assert not replica.record.exists()
-    assert replica.run().went_on()
+    assert replica.run().require_resumed()
     assert replica.result() == undisturbed[kind]
     # It did go on from what was saved, each time, and not from the start.
     assert read_record(replica.record)["run"]["resumed"] == len(stops)
@@ -37,12 +37,12 @@ def test_killed_again_and_again(kind, stops, replica, tmp_path, undisturbed):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_where_it_is(digits, digits_result, number):
     running = digits.start(halt=Halt(1)).wait_for_halt()
-    line = running.send(number).told(EXIT_INTERRUPTED)
+    line = running.send(number).require_message(EXIT_INTERRUPTED)
     step, _ = digits.saved_at
     name = digits.checkpoint.relative_to(digits.folder)
     assert f"stopped by {number.name} at step {step}, saved to {name}; the same command goes on" in line
     assert not digits.record.exists()
-    assert f"goes on from step {step}" in digits.run().went_on()
+    assert f"goes on from step {step}" in digits.run().require_resumed()
     assert digits.result() == digits_result
 
 
@@ -55,7 +55,7 @@ def test_a_signal_before_the_first_step_is_one_line(digits, digits_result, numbe
         running = digits.start("--wait")
         opened = Path(f"/proc/{running.pid}/fd")
         wait_until(lambda: any(os.path.realpath(path) == str(digits.lock) for path in opened.iterdir()))
-        line = running.send(number).told(EXIT_INTERRUPTED)
+        line = running.send(number).require_message(EXIT_INTERRUPTED)
     assert f"stopped by {number.name}; every file is whole" in line
     assert digits.run().status == 0
     assert digits.result() == digits_result
@@ -65,7 +65,7 @@ def test_a_busy_replica_is_left_alone_or_waited_for(digits, digits_result):
     first = digits.start()
     holder = f"{first.pid} {platform.node()}"
     wait_until(lambda: digits.lock.exists() and digits.lock.read_text(encoding="utf-8") == holder)
-    line = digits.run().told(EXIT_INTERRUPTED)
+    line = digits.run().require_message(EXIT_INTERRUPTED)
     assert f"p/digits replica 0 is being trained by process {first.pid} on {platform.node()};" in line
     assert "--wait" in line
     second = digits.start("--wait")

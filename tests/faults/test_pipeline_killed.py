@@ -37,32 +37,32 @@ class Started:
     log: Path
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text(encoding="utf-8")
 
     @property
     def steps(self) -> int:
         """Jobs that it has finished."""
-        return max(map(int, re.findall(r"^(\d+) of \d+ steps", self.said, re.MULTILINE)), default=0)
+        return max(map(int, re.findall(r"^(\d+) of \d+ steps", self.output, re.MULTILINE)), default=0)
 
     def is_at(self, *jobs: str) -> bool:
         """Whether a job has begun and not finished whose message starts with one of these words."""
-        said = self.said
-        ended = set(re.findall(r"^Finished jobid: (\d+) ", said, re.MULTILINE))
-        begun = re.findall(r"^Job (\d+): (.+)$", said, re.MULTILINE)
-        return any(message.startswith(jobs) for number, message in begun if number not in ended)
+        output = self.output
+        ended = set(re.findall(r"^Finished jobid: (\d+) ", output, re.MULTILINE))
+        messages = re.findall(r"^Job (\d+): (.+)$", output, re.MULTILINE)
+        return any(message.startswith(jobs) for number, message in messages if number not in ended)
 
     def wait_until(self, condition: Callable[[], object]) -> None:
-        wait_until(condition, process=self.process, why=lambda: self.said)
+        wait_until(condition, process=self.process, describe=lambda: self.output)
 
     def half_way(self) -> int:
         """Halts the training of the LSTM once it has a checkpoint; the process."""
-        folder, found = self.project.root / "checkpoints" / LSTM, []
-        self.wait_until(lambda: found.extend(folder.glob("*.ckpt")) or found)
-        return halt(found[0])
+        folder, checkpoints = self.project.root / "checkpoints" / LSTM, []
+        self.wait_until(lambda: checkpoints.extend(folder.glob("*.ckpt")) or checkpoints)
+        return halt(checkpoints[0])
 
     def ends_well(self) -> None:
-        assert self.process.wait() == 0, self.said
+        assert self.process.wait() == 0, self.output
 
 
 @contextlib.contextmanager
@@ -80,14 +80,16 @@ def evidence(project: Project) -> dict[str, bytes]:
     A power cut in the middle of a write leaves a temporary file, which nothing reads and Git and DVC ignore.
     """
     results = project.root / "results" / "quick"
-    found = {name: data for name, data in contents(results).items() if not fnmatch(Path(name).name, ".*.part")}
-    found |= {str(path.relative_to(results)): result_bytes(path) for path in project.records()}
+    results_by_name = {
+        name: data for name, data in contents(results).items() if not fnmatch(Path(name).name, ".*.part")
+    }
+    results_by_name |= {str(path.relative_to(results)): result_bytes(path) for path in project.records()}
     for name, read in (("metrics.csv", open), ("curves.csv.gz", gzip.open)):
         with read(results / name, "rt", encoding="utf-8", newline="") as file:
             rows = [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
         assert rows
-        found[name] = repr(rows).encode()
-    return found
+        results_by_name[name] = repr(rows).encode()
+    return results_by_name
 
 
 @pytest.fixture
@@ -113,7 +115,7 @@ def power_cut(project: Project, ready: Callable[[Started], object], seconds: flo
     with started(project) as run:
         run.wait_until(lambda: ready(run))
         time.sleep(seconds)
-        assert run.process.poll() is None, run.said
+        assert run.process.poll() is None, run.output
         project.kill_everything()
     assert not (project.root / "results/report.html").exists()
     return run
@@ -131,24 +133,24 @@ def test_killed_at_random_points(first_run, tmp_path, separate):
     with started(undisturbed) as run:
         run.ends_well()
 
-    here = {name: value for name, value in separate.items() if name != "REPRISE_BUILD"}
-    project = new_project(tmp_path / "ein Klon, für später ☃", here)
+    variables = {name: value for name, value in separate.items() if name != "REPRISE_BUILD"}
+    project = new_project(tmp_path / "ein Klon, für später ☃", variables)
     assert lengthen(project) == record
     draw = random.Random(SEED)
     cut = power_cut(project, Started.half_way, draw.uniform(0.0, 1.5))
-    assert cut.is_at(f"training {LSTM}"), cut.said
+    assert cut.is_at(f"training {LSTM}"), cut.output
     # So many jobs further on, but not beyond those that are met next.
     goal, late = draw.randint(1, 3), ("collecting", "judging")
     power_cut(project, lambda run: run.steps >= goal or run.is_at(*late), draw.uniform(0.0, 0.3))
     for jobs in (late, (draw.choice(["drawing", "writing results/"]),)):
         cut = power_cut(project, lambda run, jobs=jobs: run.is_at(*jobs), draw.uniform(0.0, 0.3))
-        assert cut.is_at(*jobs), cut.said
+        assert cut.is_at(*jobs), cut.output
     with started(project) as run:
         run.ends_well()
     assert evidence(project) == evidence(undisturbed)
     assert read_record(project.root / record)["run"]["resumed"] >= 1
-    compiled, elsewhere = project.root / "build/kernels", Path(separate["REPRISE_BUILD"])
-    assert bool(list(compiled.glob("*.so"))) == bool(list(elsewhere.glob("*.so")))
+    compiled, shared = project.root / "build/kernels", Path(separate["REPRISE_BUILD"])
+    assert bool(list(compiled.glob("*.so"))) == bool(list(shared.glob("*.so")))
     ours, theirs = (map(read_record, each.records("words/s-rnn-4/*.json")) for each in (project, undisturbed))
     assert [record["run"]["engine"] for record in ours] == [record["run"]["engine"] for record in theirs]
 
@@ -169,8 +171,8 @@ def test_killed_as_a_corpus_was_put_there(tmp_path, separate):
     assert any((project.root / ".snakemake/incomplete").iterdir())
     after = project.plan()
     assert [name for name in before.trained if name.startswith("words/")]
-    there = {f"{path.parent.parent.name}/{path.parent.name} {path.name[0]}" for path in project.records()}
-    assert set(before.trained) - set(after.trained) <= there
+    recorded = {f"{path.parent.parent.name}/{path.parent.name} {path.name[0]}" for path in project.records()}
+    assert set(before.trained) - set(after.trained) <= recorded
     assert after.jobs["prepare"] == 1
     assert after.jobs.keys() >= {"collect", "claims", "page"}
 
@@ -236,7 +238,7 @@ def test_a_closed_terminal(training):
         for process in project.processes():
             os.kill(process, signal.SIGHUP)
         os.kill(pid, signal.SIGCONT)
-        assert first.process.wait() == 1, first.said
+        assert first.process.wait() == 1, first.output
         assert project.processes() == []
     assert not (project.root / record).exists()
     with started(project, record) as second:
@@ -248,7 +250,7 @@ def test_a_training_that_is_killed_says_so_in_its_log(training):
     project, record = training
     with started(project, record) as first:
         os.kill(first.half_way(), signal.SIGKILL)
-        assert first.process.wait() == 1, first.said
+        assert first.process.wait() == 1, first.output
     log = project.root / "logs/train/quick" / LSTM / Path(record).with_suffix(".log").name
     assert "killed by signal 9; memory is the usual cause" in log.read_text(encoding="utf-8").splitlines()[-1]
     with started(project, record) as second:

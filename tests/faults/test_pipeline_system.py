@@ -30,9 +30,9 @@ def test_a_full_disk_leaves_what_was_there_and_no_corpus(finished, command, targ
     before = contents(finished.root / RESULTS)
     limited = 'ulimit -f 1 && exec "$@"'  # bash counts in 1,024 bytes, sh in 512
     reprise = ("sh", PYTHON, "-m", "reprise", *command.split(), "--tier", "quick")
-    done = finished.run("sh", "-c", limited, *reprise, PYTHONPATH="src")
-    assert done.returncode == 1, done.stderr
-    (line,) = done.stderr.splitlines()
+    run = finished.run("sh", "-c", limited, *reprise, PYTHONPATH="src")
+    assert run.returncode == 1, run.stderr
+    (line,) = run.stderr.splitlines()
     assert line.startswith(f"reprise: error: {target}")
     assert "File too large; make room or fix the access, then run it again" in line
     assert contents(finished.root / RESULTS) == before
@@ -111,9 +111,9 @@ def test_no_room_for_temporary_files(finished, tmp_path):
     record.unlink()
     shutil.rmtree(finished.root / RESULTS / "figures")
     compiled = finished.root / "build"
-    wanted = [str(record.relative_to(finished.root)), f"{RESULTS}/figures/digits-curves.svg"]
+    targets = [str(record.relative_to(finished.root)), f"{RESULTS}/figures/digits-curves.svg"]
     places = {"TMPDIR": str(temporary), "REPRISE_BUILD": str(compiled)}
-    run = finished.snakemake(to=wanted, within=without_room(temporary), **places)
+    run = finished.snakemake(targets=targets, within=without_room(temporary), **places)
     assert run.status == 0, run.log
     assert run.trained == ["words/s-rnn-4 1"]
     assert f'"engine": "{engine}"' in record.read_text(encoding="utf-8")

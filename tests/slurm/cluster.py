@@ -81,7 +81,9 @@ def cluster() -> Iterator[Path]:
     One cluster a machine: another run of these tests waits, or it would overwrite the configuration of this one.
     """
     with Path(tempfile.gettempdir(), "reprise-tests-slurm.lock").open("a") as lock, contextlib.ExitStack() as ends:
-        wait_until(lambda: _is_ours(lock), BUSY_SECONDS, why=lambda: f"{lock.name}: another run has its cluster here")
+        wait_until(
+            lambda: _is_ours(lock), BUSY_SECONDS, describe=lambda: f"{lock.name}: another run has its cluster here"
+        )
         if reason := obstacle():
             raise RuntimeError(reason)
         # In /tmp and open: munged refuses a socket that not everybody can reach.
@@ -115,24 +117,24 @@ def _no_job_left() -> bool:
     """Cancels those that wait and asks those that run to end, then kills these; true as well where SLURM has ended."""
     for kill in ([], ["--signal=KILL", "--full"]):
         subprocess.run(["scancel", *kill, "--user=root"], capture_output=True, check=False)
-    left = subprocess.run(["squeue", "--noheader"], capture_output=True, check=False)
-    return left.returncode != 0 or not left.stdout.strip()
+    queue = subprocess.run(["squeue", "--noheader"], capture_output=True, check=False)
+    return queue.returncode != 0 or not queue.stdout.strip()
 
 
 def slurm(*command: str) -> str:
     """What a command of SLURM prints; it has to succeed."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
-    return done.stdout
+    process = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert process.returncode == 0, f"{' '.join(command)}: {process.stderr}"
+    return process.stdout
 
 
 def jobs() -> list[dict[str, str]]:
     """All jobs, finished ones too, as `scontrol show job` describes them, by id."""
-    found = []
+    entries = []
     for line in slurm("scontrol", "--oneliner", "show", "job").splitlines():
         if line.startswith("JobId="):
-            found.append(dict(word.split("=", 1) for word in line.split() if "=" in word))
-    return sorted(found, key=lambda job: int(job["JobId"]))
+            entries.append(dict(word.split("=", 1) for word in line.split() if "=" in word))
+    return sorted(entries, key=lambda job: int(job["JobId"]))
 
 
 def _configure(folder: Path, ends: contextlib.ExitStack) -> None:
@@ -175,15 +177,15 @@ def _end(daemon: subprocess.Popen[bytes]) -> None:
 
 
 def _wait_until_idle(folder: Path, daemons: list[subprocess.Popen[bytes]]) -> None:
-    def said() -> str:
+    def read_logs() -> str:
         return "".join(path.read_text(errors="replace")[-3000:] for path in sorted(folder.glob("*.out")))
 
     def idle() -> bool:
-        assert not [daemon.args for daemon in daemons if daemon.poll() is not None], f"ended: {said()}"
-        done = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, check=False)
-        return done.returncode == 0 and done.stdout.split()[:1] == ["idle"]
+        assert not [daemon.args for daemon in daemons if daemon.poll() is not None], f"ended: {read_logs()}"
+        process = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True, check=False)
+        return process.returncode == 0 and process.stdout.split()[:1] == ["idle"]
 
-    wait_until(idle, SECONDS, why=said)
+    wait_until(idle, SECONDS, describe=read_logs)
 
 
 def _program(name: str) -> str | None:

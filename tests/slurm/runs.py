@@ -85,9 +85,9 @@ def disturbed_run(folder: Path) -> Finished:
         _halt(project, every, process)
         submitted = jobs()
         halted = {e: [job for job in submitted if _trains(job, e)] for e in every}
-        states = {e: [job["JobState"] for job in found] for e, found in halted.items()}
-        told = [path.read_text(encoding="utf-8") for path in (log, logs / "slurmctld.log")]
-        assert states == dict.fromkeys(every, ["RUNNING"]), "\n".join([*map(str, submitted), *told])
+        states = {e: [job["JobState"] for job in records] for e, records in halted.items()}
+        logged = [path.read_text(encoding="utf-8") for path in (log, logs / "slurmctld.log")]
+        assert states == dict.fromkeys(every, ["RUNNING"]), "\n".join([*map(str, submitted), *logged])
         ids = {e: job["JobId"] for e, (job,) in halted.items()}
         _reach_limit(ids[TIMED_OUT])
         for experiment in (REQUEUED, BOTH):
@@ -157,8 +157,8 @@ def _halt(project: Project, experiments: Iterable[str], process: subprocess.Pope
 
     def halted() -> bool:
         for folder in list(waiting):
-            if found := [path for path in folder.glob("0-*.ckpt") if _written(path) > since]:
-                halt(found[0])
+            if checkpoints := [path for path in folder.glob("0-*.ckpt") if _written(path) > since]:
+                halt(checkpoints[0])
                 waiting.remove(folder)
         return not waiting
 

@@ -47,12 +47,12 @@ def test_it_comes_to_its_end(run):
 )
 def test_a_job_goes_on_from_its_checkpoint(run, experiment, ends, resumed):
     """After its time limit it has more time, as far as the partition allows it, and twice the memory."""
-    first, *again = run.jobs_of(experiment)
-    assert [(job["JobState"], job["Restarts"]) for job in (first, *again)] == ends, run.log
+    first, *restarted = run.jobs_of(experiment)
+    assert [(job["JobState"], job["Restarts"]) for job in (first, *restarted)] == ends, run.log
     (early,) = [job for job in run.submitted if job["JobId"] == first["JobId"]]
     assert (early["TimeLimit"], early["MinMemoryNode"]) == (f"00:{MINUTES}:00", "500M")
     assert MINUTES < MOST_MINUTES < 2 * MINUTES
-    assert {(job["TimeLimit"], job["MinMemoryNode"]) for job in again} <= {(f"00:{MOST_MINUTES}:00", "1000M")}
+    assert {(job["TimeLimit"], job["MinMemoryNode"]) for job in restarted} <= {(f"00:{MOST_MINUTES}:00", "1000M")}
     (record,) = map(read_record, run.project.records(f"{experiment}/*.json"))
     assert (record["status"], record["run"]["resumed"]) == ("finished", resumed)
 
@@ -60,9 +60,9 @@ def test_a_job_goes_on_from_its_checkpoint(run, experiment, ends, resumed):
 def test_a_gpu_is_asked_for_where_it_can_be_used(run):
     """By the job that trains an experiment; the jobs of its replicas move their records."""
     for job in run.jobs:
-        wanted = job["Comment"].startswith("rule_train_together_")
-        assert job["Partition"] == ("accelerated" if wanted else "short"), job["Comment"]
-        assert job.get("TresPerJob") == ("gres:gpu:1" if wanted else None), job["Comment"]
+        needs_gpu = job["Comment"].startswith("rule_train_together_")
+        assert job["Partition"] == ("accelerated" if needs_gpu else "short"), job["Comment"]
+        assert job.get("TresPerJob") == ("gres:gpu:1" if needs_gpu else None), job["Comment"]
     comments = [job["Comment"].removeprefix("rule_") for job in run.jobs]
     together = {c.partition("wildcards_")[2] for c in comments if c.startswith("train_together_")}
     assert together == {"digits_rnn-t5", "digits_lstm-t5", "words_s-rnn-4"}

@@ -93,8 +93,8 @@ def run(*more):
     return cli.main(["run", "--tier", "quick", "--corpora", "corpora", "--output", "out", *more])
 
 
-def records(which, folder="out"):
-    return [path for path in which.list_record_paths() if (Path(folder) / path).exists()]
+def records(resolved, folder="out"):
+    return [path for path in resolved.list_record_paths() if (Path(folder) / path).exists()]
 
 
 def small(name, **changes):

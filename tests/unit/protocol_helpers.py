@@ -54,11 +54,11 @@ def states_of(training: Training, mark: str | None = None) -> list[tuple[Any, by
         training.advance()
 
 
-def goes_on(again: Training, state: bytes, whole: Training) -> None:
+def assert_resumes(resumed: Training, state: bytes, original: Training) -> None:
     """A training that takes up one of the states of `whole` comes to the same outcome and the same last state."""
-    again.restore(decode(state)["state"])
-    assert finish(again) == whole.outcome()
-    assert same_bits(again.state(), whole.state())
+    resumed.restore(decode(state)["state"])
+    assert finish(resumed) == original.outcome()
+    assert same_bits(resumed.state(), original.state())
 
 
 def same_bits(one: Any, other: Any) -> bool:

@@ -18,7 +18,7 @@ def package_of(path: Path) -> str:
 
 def upward(path: Path) -> set[str]:
     """The packages above its own, or beside it, that a file imports, also within functions and for annotations."""
-    found = set()
+    packages = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -26,9 +26,9 @@ def upward(path: Path) -> set[str]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        found |= {name.split(".")[1] for name in names if name.startswith("reprise.")}
+        packages |= {name.split(".")[1] for name in names if name.startswith("reprise.")}
     own = package_of(path)
-    return {other for other in found - {own} if other in LEVEL and LEVEL[other] <= LEVEL[own]}
+    return {other for other in packages - {own} if other in LEVEL and LEVEL[other] <= LEVEL[own]}
 
 
 def test_every_package_has_its_place_in_the_order():

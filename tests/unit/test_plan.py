@@ -29,8 +29,8 @@ def toy(tmp_path, monkeypatch):
 
 
 def plan(partitions: Sequence[Limits] | None = None, gpus: int = 0) -> Plan:
-    whole = Plan.load({"tier": "quick"})
-    return Plan(whole.project, whole.experiments.values(), lambda: partitions, lambda: gpus)
+    loaded = Plan.load({"tier": "quick"})
+    return Plan(loaded.project, loaded.experiments.values(), lambda: partitions, lambda: gpus)
 
 
 def use(toy: Path, old: str, new: str) -> None:

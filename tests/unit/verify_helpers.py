@@ -24,11 +24,11 @@ def metric(name: str, value: float, split: str = "train", unit: str = "share") -
 def leave(name: str, *replicas: float | dict[str, float], curves: Sequence[dict] = ()) -> None:
     """Run records of an experiment: of each replica its metrics, or its accuracy (its error, of a check)."""
     one = resolved()[f"digits/{name}"]
-    for replica, given in enumerate(replicas):
-        values = given if isinstance(given, dict) else {"last_ten_accuracy": given}
+    for replica, numbers in enumerate(replicas):
+        values = numbers if isinstance(numbers, dict) else {"last_ten_accuracy": numbers}
         metrics = [metric(*pair) for pair in values.items()]
         if name == "count":
-            metrics = [metric("max_error", given, "4n", "parameters")]
+            metrics = [metric("max_error", numbers, "4n", "parameters")]
         record = make_record(one, replica, Outcome(metrics, list(curves)), 7, None, RUN)
         write_record(Path(one.get_record_path(replica)), record)
 

@@ -16,8 +16,8 @@ from typing import Any
 
 def pinned(path: Path) -> dict[str, str]:
     """Name and version of every line `- name==version`, names in lower case with dashes."""
-    found = re.findall(r"^ +- ([A-Za-z0-9._-]+)==(\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return {normal(name): version for name, version in found}
+    pins = re.findall(r"^ +- ([A-Za-z0-9._-]+)==(\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {normal(name): version for name, version in pins}
 
 
 def normal(name: str) -> str:
@@ -35,8 +35,8 @@ def with_requirements(names: Sequence[str]) -> set[str]:
             continue
         closure.add(name)
         with suppress(metadata.PackageNotFoundError):
-            found = [Requirement(text) for text in metadata.requires(name) or []]
-            waiting += [r.name for r in found if r.marker is None or r.marker.evaluate({"extra": ""})]
+            requirements = [Requirement(text) for text in metadata.requires(name) or []]
+            waiting += [r.name for r in requirements if r.marker is None or r.marker.evaluate({"extra": ""})]
     return closure
 
 

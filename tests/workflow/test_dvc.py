@@ -26,8 +26,8 @@ def call(folder: Path, *command: str, status: int = 0) -> str:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    who = ("-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
-    return call(folder, "git", *who, *arguments)
+    identity = ("-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
+    return call(folder, "git", *identity, *arguments)
 
 
 def name_store(clone: Path, store: Path) -> None:
@@ -85,7 +85,7 @@ def test_the_committed_lock_is_that_of_what_is_committed(committed):
             state != "not in cache" and not (state == "deleted" and path in collected) for path, state in states.items()
         )
 
-    old = {stage: changed for stage, found in committed[1].items() if (changed := list(filter(is_old, found)))}
+    old = {stage: changed for stage, paths in committed[1].items() if (changed := list(filter(is_old, paths)))}
     assert not old, "outputs are older than what they are made from: run `dvc repro` (or `dvc commit`), commit dvc.lock"
 
 
@@ -101,8 +101,8 @@ def test_a_pulled_figure_is_the_one_that_was_drawn_and_nothing_is_drawn_again(st
 
 def test_a_figure_is_drawn_again_from_records_alone(fresh):
     before = (fresh / f"{FIGURE}.svg").read_bytes()
-    said = call(fresh, "dvc", "repro", "--force", "--single-item", STAGE)
-    assert [line for line in said.splitlines() if line.startswith("Running stage")] == [f"Running stage '{STAGE}':"]
+    output = call(fresh, "dvc", "repro", "--force", "--single-item", STAGE)
+    assert [line for line in output.splitlines() if line.startswith("Running stage")] == [f"Running stage '{STAGE}':"]
     assert (fresh / f"{FIGURE}.svg").read_bytes() == before
     assert not (fresh / "data").exists()
     assert not (fresh / "checkpoints").exists()
@@ -113,8 +113,8 @@ def test_what_kill_leaves_of_a_record_is_no_part_of_the_records(tmp_path):
     call(tmp_path, "dvc", "init", "--quiet", "--no-scm")
     shutil.copyfile(ROOT / ".dvcignore", tmp_path / ".dvcignore")
     record = tmp_path / "results/paper/runs/digits/count/0-0123456789ab.json"
-    with atomic_path(record) as left:
-        assert call(tmp_path, "dvc", "check-ignore", str(left)) == f"{left}\n"
+    with atomic_path(record) as partial:
+        assert call(tmp_path, "dvc", "check-ignore", str(partial)) == f"{partial}\n"
     call(tmp_path, "dvc", "check-ignore", str(record), status=1)
 
 
@@ -149,10 +149,10 @@ def damaged_object(folder: Path, figure: Path) -> Path:
 
 def check(fresh: Path, *folder: str, damaged: Path | None = None) -> None:
     """`python -m reprise cache` names the damaged object and the figure that it is, or finds nothing."""
-    said = call(fresh, PYTHON, "-m", "reprise", "cache", *folder, status=int(damaged is not None))
-    assert f" objects, {int(damaged is not None)} damaged" in said
+    output = call(fresh, PYTHON, "-m", "reprise", "cache", *folder, status=int(damaged is not None))
+    assert f" objects, {int(damaged is not None)} damaged" in output
     if damaged:
-        assert f"{damaged.parent.name}/{damaged.name} ({FIGURE}.png)" in said
+        assert f"{damaged.parent.name}/{damaged.name} ({FIGURE}.png)" in output
 
 
 def test_damage_in_the_cache_is_unsaid_until_asked_for_and_is_mended(stored, fresh):

@@ -73,12 +73,12 @@ def test_fetching_needs_its_environment_alone_and_keeps_no_page_in_place_of_a_fi
     )
     shutil.copy(GATE, clone.root / "src" / "sitecustomize.py")
     file, variables = clone.root / "data/raw/small/text.txt", {"REPRISE_TEST_ENVIRONMENT": str(ROOT / "envs/data.yaml")}
-    refused = clone.snakemake(to=["data/raw/small/text.txt"], **variables)
-    assert (refused.status, len(bodies), contents(file.parent)) == (1, 1, {})
-    assert "an HTML page came" in refused.log
-    assert "Traceback" not in refused.log
-    again = clone.snakemake(to=["data/raw/small/text.txt"], **variables)
-    assert again.status == 0, again.log
+    first = clone.snakemake(targets=["data/raw/small/text.txt"], **variables)
+    assert (first.status, len(bodies), contents(file.parent)) == (1, 1, {})
+    assert "an HTML page came" in first.log
+    assert "Traceback" not in first.log
+    second = clone.snakemake(targets=["data/raw/small/text.txt"], **variables)
+    assert second.status == 0, second.log
     assert file.read_bytes() == text
 
 

@@ -11,7 +11,7 @@ from reprise.training.devices import claim_gpu
 
 pytestmark = pytest.mark.pipeline
 
-WORDS, FOUND = "words/s-rnn-4", "build/together"
+WORDS, FOLDER = "words/s-rnn-4", "build/together"
 
 
 @pytest.fixture(scope="module")
@@ -30,24 +30,24 @@ def test_a_job_leaves_a_record_a_replica(together):
     records = [read_record(path) for path in together.records(f"{WORDS}/*.json")]
     assert [record["replica"] for record in records] == [0, 1]
     assert {(r["status"], r["run"]["engine"]) for r in records} == {("finished", "stacked")}
-    left = [path for path in (together.root / FOUND).rglob("*") if path.suffix in {".json", ".done"}]
-    assert left == []
+    remaining = [path for path in (together.root / FOLDER).rglob("*") if path.suffix in {".json", ".done"}]
+    assert remaining == []
 
 
 def test_what_is_missing_is_trained_and_what_a_killed_pipeline_left_is_taken(together, tmp_path):
     project = together.copy(tmp_path / "copy")
     assert project.plan().jobs == {}
-    removed, left = (project.records(f"{name}/*.json")[-1] for name in (WORDS, "digits/rnn-t5"))
-    before, written = read_record(removed), left.read_bytes()
+    removed, moved = (project.records(f"{name}/*.json")[-1] for name in (WORDS, "digits/rnn-t5"))
+    before, content = read_record(removed), moved.read_bytes()
     removed.unlink()
-    there = project.root / FOUND / left.relative_to(project.root)
-    there.parent.mkdir(parents=True, exist_ok=True)
-    left.rename(there)
+    target = project.root / FOLDER / moved.relative_to(project.root)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    moved.rename(target)
     run = project.snakemake()
     assert run.status == 0, run.log
     assert run.trained == ["digits/rnn-t5 1", f"{WORDS} 1"]
-    assert left.read_bytes() == written
-    assert not there.exists()
+    assert moved.read_bytes() == content
+    assert not target.exists()
     # Alone its sums are rounded in another order.
     values = [[metric["value"] for metric in record["metrics"]] for record in (read_record(removed), before)]
     assert values[0] == pytest.approx(values[1], rel=1e-5)

@@ -25,15 +25,15 @@ def fresh(first_run, tmp_path):
     shutil.copy(project.root / ".gitignore", git)
     subprocess.run(["git", "init", "--quiet"], cwd=git, check=True)
     # Of the tier `quick` git has nothing, being made in minutes; of the others their records and tables.
-    asked = {name.replace("results/quick/", "results/paper/"): name for name in contents(project.root)}
+    names = {name.replace("results/quick/", "results/paper/"): name for name in contents(project.root)}
     ignored = subprocess.run(
-        ["git", "check-ignore", "--stdin"], cwd=git, input="\n".join(asked), capture_output=True, text=True, check=False
+        ["git", "check-ignore", "--stdin"], cwd=git, input="\n".join(names), capture_output=True, text=True, check=False
     )
     assert ignored.returncode == 0, ignored.stderr
-    for name in asked.keys() - set(ignored.stdout.splitlines()):
-        target = tmp_path / "fresh" / asked[name]
+    for name in names.keys() - set(ignored.stdout.splitlines()):
+        target = tmp_path / "fresh" / names[name]
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(project.root / asked[name], target)
+        shutil.copyfile(project.root / names[name], target)
     return Project(tmp_path / "fresh", project.variables)
 
 
@@ -89,6 +89,6 @@ def test_what_it_makes_again_comes_out_the_same(fresh, first_run):
 def test_commands_work_with_what_a_clone_has(fresh):
     """Drawing reads the run records; a check compares what the clone has."""
     for command in (("verify", "--check"), ("render", "digits-curves"), ("render", "--report")):
-        done = fresh.reprise(*command, "--tier", "quick")
-        assert done.returncode == 0, done.stderr
+        process = fresh.reprise(*command, "--tier", "quick")
+        assert process.returncode == 0, process.stderr
     assert not any((fresh.root / "results/quick" / name).exists() for name in UNCOMMITTED)

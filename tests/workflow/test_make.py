@@ -14,9 +14,9 @@ pytestmark = [
 
 
 def make(folder: Path, *arguments: str, **variables: str) -> str:
-    done = Project(folder, {"MAKEFLAGS": "", "MAKELEVEL": "0"}).run("make", *arguments, **variables)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    process = Project(folder, {"MAKEFLAGS": "", "MAKELEVEL": "0"}).run("make", *arguments, **variables)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 @pytest.fixture

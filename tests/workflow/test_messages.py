@@ -10,7 +10,7 @@ from project import PYTHON, ROOT, Project, Run, script
 pytestmark = pytest.mark.pipeline
 
 
-def one_line(run: Run) -> str:
+def get_line(run: Run) -> str:
     assert run.status == 2
     (line,) = run.messages
     assert line.startswith("reprise: error: ")
@@ -19,11 +19,11 @@ def one_line(run: Run) -> str:
 
 def test_a_mistake_in_the_configuration_is_one_line(clone):
     """All kinds are in tests/unit/config/test_config_mistakes.py; these show that the Snakefile passes the line on."""
-    line = one_line(clone.snakemake("--dry-run", tier="quik"))
+    line = get_line(clone.snakemake("--dry-run", tier="quik"))
     assert "config/config.yaml (with --config tier=quik): key tier: 'quik'" in line
     assert line.endswith("; write one of 'quick', 'reduced' or 'paper'")
     clone.edit("config/papers/digits.yaml", "name: elman", "name: elmann")
-    line = one_line(clone.snakemake("--dry-run"))
+    line = get_line(clone.snakemake("--dry-run"))
     assert "config/papers/digits.yaml: key families.small.model.name: 'elmann' is not known" in line
     assert "did you mean 'elman'?" in line
 
@@ -34,7 +34,7 @@ def test_conda_that_is_not_there_is_one_line(clone, tmp_path):
     for name in ("bash", "sh", "which"):  # Snakemake's plugin for SLURM asks `which` as it is loaded
         (programs / name).symlink_to(shutil.which(name) or f"/bin/{name}")
     run = clone.snakemake("--dry-run", "--use-conda", PATH=str(programs))
-    assert "--use-conda: no command 'conda' on this machine" in one_line(run)
+    assert "--use-conda: no command 'conda' on this machine" in get_line(run)
 
 
 @pytest.mark.skipif(shutil.which("sbatch") is not None, reason="this machine has SLURM")
@@ -70,10 +70,10 @@ def test_make_refuses_an_old_python(tmp_path):
         "esac",
     )
     for target in ("run", "test"):
-        done = Project(tmp_path, {"MAKEFLAGS": "", "MAKELEVEL": "0"}).run("make", target, f"PYTHON={old}")
-        assert done.returncode == 2
-        (line,) = [line for line in done.stderr.splitlines() if not line.startswith("make: ***")]
+        process = Project(tmp_path, {"MAKEFLAGS": "", "MAKELEVEL": "0"}).run("make", target, f"PYTHON={old}")
+        assert process.returncode == 2
+        (line,) = [line for line in process.stderr.splitlines() if not line.startswith("make: ***")]
         assert line.startswith("reprise: error: ")
         assert "Python 3.10.14 is too old; name Python 3.11 or newer" in line
-        assert done.stdout == ""
+        assert process.stdout == ""
         assert not (tmp_path / ".venv").exists()

@@ -128,13 +128,13 @@ def test_a_record_that_is_named_can_be_trained_again(finished):
     (record,) = finished.records("words/s-rnn-4/0-*.json")
     named = [str(record.relative_to(finished.root))]
     before = result_bytes(record)
-    assert finished.snakemake("--dry-run", to=named).jobs == {}
+    assert finished.snakemake("--dry-run", targets=named).jobs == {}
     # As in a fresh clone: neither the corpus nor the resolved configuration lies there.
     for folder in ("data", "results/quick/config"):
         shutil.rmtree(finished.root / folder)
-    assert finished.snakemake("--dry-run", to=named).jobs == {}
+    assert finished.snakemake("--dry-run", targets=named).jobs == {}
     record.write_text(record.read_text(encoding="utf-8").replace("finished", "diverged"), encoding="utf-8")
-    run = finished.snakemake("--force", to=named)
+    run = finished.snakemake("--force", targets=named)
     assert run.status == 0, run.log
     assert run.jobs == {"resolve": 1, "prepare": 1, "train": 1}
     assert result_bytes(record) == before
@@ -143,7 +143,7 @@ def test_a_record_that_is_named_can_be_trained_again(finished):
 def test_a_forced_training_waits_for_its_configuration_to_be_written_anew(finished):
     finished.edit(DIGITS, "title: RNN, T = 5", "title: The RNN")
     (record,) = finished.records("digits/rnn-t5/0-*.json")
-    run = finished.snakemake("--force", to=[str(record.relative_to(finished.root))])
+    run = finished.snakemake("--force", targets=[str(record.relative_to(finished.root))])
     assert run.status == 0, run.log
     assert run.trained == ["digits/rnn-t5 0"]
     run = finished.snakemake("--dry-run", "--forcerun", str(record.relative_to(finished.root)))
@@ -153,7 +153,7 @@ def test_a_forced_training_waits_for_its_configuration_to_be_written_anew(finish
 
 def test_a_target_of_another_tier_names_the_option(finished):
     for target in ("results/paper/tables/words-perplexity.md", "results/reduced/claims.json"):
-        run = finished.snakemake("--dry-run", to=[target])
+        run = finished.snakemake("--dry-run", targets=[target])
         assert run.status == 1
         assert f"write --config tier={target.split('/')[1]}" in run.log
 
@@ -197,11 +197,11 @@ def test_of_every_tier_what_has_no_record_is_planned(clone, tier):
     assert run.status == 0, run.log[-2000:]
     listed = json.loads(clone.reprise("list", "--tier", tier, "--json").stdout)["papers"]
     experiments = [experiment for paper in listed for experiment in paper["experiments"]]
-    wanted = {f"{e['id']} {replica}" for e in experiments for replica in range(e["replicas"])}
-    there = {f"{e['id']} {Path(r).name.partition('-')[0]}" for e in experiments for r in e["records"]}
-    assert set(run.trained) == wanted - there
+    replicas = {f"{e['id']} {replica}" for e in experiments for replica in range(e["replicas"])}
+    recorded = {f"{e['id']} {Path(r).name.partition('-')[0]}" for e in experiments for r in e["records"]}
+    assert set(run.trained) == replicas - recorded
     # `make run` has a few minutes: the quick tier has every rule, and few jobs.
     if tier == "quick":
         assert 30 < run.jobs["train"] < sum(run.jobs.values()) <= 60
     else:
-        assert there
+        assert recorded

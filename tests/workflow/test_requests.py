@@ -56,26 +56,26 @@ def requests(project: Project, states: str, *arguments: str) -> dict[str, list[t
     command = (PYTHON, "-m", "snakemake", "--profile", "profiles/slurm", "--config", "tier=quick", *arguments)
     # Else Snakemake ends no sooner than after the forty seconds that it waits before it looks at jobs.
     command += ("--slurm-init-seconds-before-status-checks", "1")
-    done = project.run(*command, "--", "all", PATH=f"{folder}:{os.environ['PATH']}")
-    assert done.returncode == 1, done.stderr
-    found: dict[str, list[tuple[int, int]]] = {}
+    process = project.run(*command, "--", "all", PATH=f"{folder}:{os.environ['PATH']}")
+    assert process.returncode == 1, process.stderr
+    attempts_by_rule: dict[str, list[tuple[int, int]]] = {}
     for line in (folder / "asked").read_text(encoding="utf-8").splitlines():
         name, minutes, mem_mb = re.search(r"--comment rule_(\S+).* -t (\d+) --mem (\d+) ", line).groups()
         # Without the hash at the end of a replica's name.
-        found.setdefault(name.rpartition("_")[0], []).append((int(minutes), int(mem_mb)))
-    return {name: sorted(attempts) for name, attempts in found.items()}
+        attempts_by_rule.setdefault(name.rpartition("_")[0], []).append((int(minutes), int(mem_mb)))
+    return {name: sorted(attempts) for name, attempts in attempts_by_rule.items()}
 
 
 RNN, LSTM, COUNT = (f"train_wildcards_digits_{name}" for name in ("rnn-t5_1", "lstm-t5_0", "count_0"))
 
 
 def test_time_and_memory_come_from_the_estimate_and_are_doubled(known):
-    found = requests(known, FREE, "--retries", "1")
-    assert found[RNN] == [(300, 3400), (600, 6800)]
+    by_rule = requests(known, FREE, "--retries", "1")
+    assert by_rule[RNN] == [(300, 3400), (600, 6800)]
     # Of the other one only the time is known; a check takes seconds.
-    assert found[LSTM] == [(900, 500), (1800, 1000)]
-    assert found[COUNT] == [(10, 500), (20, 1000)]
-    assert found["prepare_wildcards"] == [(5, 500), (10, 1000)]
+    assert by_rule[LSTM] == [(900, 500), (1800, 1000)]
+    assert by_rule[COUNT] == [(10, 500), (20, 1000)]
+    assert by_rule["prepare_wildcards"] == [(5, 500), (10, 1000)]
 
 
 CHOSEN = ("--default-resources", "slurm_partition=quick", "--retries", "1")
@@ -90,13 +90,13 @@ CHOSEN = ("--default-resources", "slurm_partition=quick", "--retries", "1")
 )
 def test_without_named_partitions_slurm_is_asked_for_its_limits(known, arguments, rnn, lstm):
     """The profile as it is. SLURM would accept jobs that ask for more, and let them wait for ever."""
-    found = requests(known, PARTITIONS, *arguments)
-    assert (found[RNN], found[LSTM]) == (rnn, lstm)
+    by_rule = requests(known, PARTITIONS, *arguments)
+    assert (by_rule[RNN], by_rule[LSTM]) == (rnn, lstm)
 
 
 def test_replicas_that_train_together_have_memory_for_all(known):
     known.edit("config/config.yaml", "engine: auto", "engine: stacked")
     known.edit("config/papers/digits.yaml", "quick: {replicas: 2}", "quick: {replicas: 4}")
-    found = requests(known, FREE, "--retries", "0")
+    by_rule = requests(known, FREE, "--retries", "0")
     # Three replicas are missing of the one network, and one of the other; on a CPU they take turns.
-    assert found["train_together_wildcards_digits"] == [(900, 500), (3 * 300, 3 * 3400)]
+    assert by_rule["train_together_wildcards_digits"] == [(900, 500), (3 * 300, 3 * 3400)]

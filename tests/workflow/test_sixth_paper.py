@@ -51,12 +51,12 @@ def test_the_tests_of_before_a_commit_pass_with_a_sixth_paper(tmp_path):
     names = [f"sizes-{name}" for name in paper.tables]
     for tier in ("paper", "reduced"):
         for command in (("collect",), ("verify",), ("render", *names)):
-            done = clone.reprise(*command, "--tier", tier)
-            assert done.returncode == 0, done.stderr
+            process = clone.reprise(*command, "--tier", tier)
+            assert process.returncode == 0, process.stderr
     assert clone.reprise("render", "--readme").returncode == 0
     left_out = [f"--ignore-glob=*/{name}" for name in OF_RESULTS]
     tests = [str(Path("tests/unit", name)) for name in TESTS]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *left_out, *tests],
         cwd=tmp_path,
         env=clone.environment(),
@@ -64,4 +64,4 @@ def test_the_tests_of_before_a_commit_pass_with_a_sixth_paper(tmp_path):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-5000:]
+    assert process.returncode == 0, process.stdout[-5000:]

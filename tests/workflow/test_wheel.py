@@ -30,10 +30,10 @@ def build_wheel(folder):
     for name in ("src", "workflow", "envs"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", source)
-    done = call(
+    process = call(
         PYTHON, "-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", source, "-w", folder, "-q"
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     (wheel,) = folder.glob("reprise-*.whl")
     return wheel
 
@@ -54,14 +54,14 @@ def installed(tmp_path_factory, pipeline_variables):
     pip = (home / "bin/python", "-m", "pip", "install", "--quiet", "--no-deps")
     quick = (PYTHON, "-m", "uv", "pip", "install", "--quiet", "--system-certs", "--no-deps", "--python", home)
     others = ("--requirement", folder / "others.txt")
-    if call(*quick, *others).returncode and (done := call(*pip, *others)).returncode:
-        pytest.skip(f"the locked packages cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+    if call(*quick, *others).returncode and (process := call(*pip, *others)).returncode:
+        pytest.skip(f"the locked packages cannot be installed: {process.stderr.strip().splitlines()[-1]}")
     # torch asks for setuptools, which `pip freeze` leaves out of the lock.
-    if (done := call(*pip, torch, "setuptools>=77.0.3")).returncode:
-        pytest.skip(f"torch cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+    if (process := call(*pip, torch, "setuptools>=77.0.3")).returncode:
+        pytest.skip(f"torch cannot be installed: {process.stderr.strip().splitlines()[-1]}")
     # Without an index it installs only where the locked packages are all that it requires.
-    done = call(home / "bin/python", "-m", "pip", "install", "--no-index", "--quiet", f"{wheel}[pipeline,data]")
-    assert done.returncode == 0, done.stderr
+    process = call(home / "bin/python", "-m", "pip", "install", "--no-index", "--quiet", f"{wheel}[pipeline,data]")
+    assert process.returncode == 0, process.stderr
     yield Project(folder, {**pipeline_variables, "PATH": os.defpath}), home / "bin"
     shutil.rmtree(folder)
 
@@ -80,17 +80,17 @@ def test_a_new_folder_runs_to_its_page_from_the_wheel(installed):
     names = {"srn", "scrn", "srn@learning-rate=larger", "scrn@learning-rate=larger"}
     assert trainings == {(f"mypaper/{name}", str(replica)) for name in names for replica in range(3)}
 
-    done = project.run(snakemake, "--cores", "2")
-    assert done.returncode == 0, done.stderr
+    process = project.run(snakemake, "--cores", "2")
+    assert process.returncode == 0, process.stderr
     page = (project.root / "results/report.html").read_text(encoding="utf-8")
     claim = load_yaml(project.root / "config/papers/mypaper.yaml")["claims"]["C1"]
     assert claim["tested"] in page
     assert len(project.records()) == 12
 
     # The same jobs by the other way to the workflow: all of them are done.
-    again = folder.run(snakemake, "--cores", "1", "--snakefile", str(workflow), "--directory", "mypaper")
-    assert again.returncode == 0, again.stderr
-    assert "Nothing to be done" in again.stderr
+    second = folder.run(snakemake, "--cores", "1", "--snakefile", str(workflow), "--directory", "mypaper")
+    assert second.returncode == 0, second.stderr
+    assert "Nothing to be done" in second.stderr
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_the_commands_need_no_extra(tmp_path):
     paper.write_text(text, encoding="utf-8")
     commands = ("resolve", "prepare few/scrn", "list", "train few/scrn --replica 0", "run --tier quick", "collect")
     for command in (*commands, "verify", "render", "render --report", "show few/C1"):
-        done = project.run(PYTHON, "-m", "reprise", *command.split())
-        assert done.returncode == 0, f"{command}: {done.stderr}"
+        process = project.run(PYTHON, "-m", "reprise", *command.split())
+        assert process.returncode == 0, f"{command}: {process.stderr}"
     hidden = project.run(PYTHON, "-c", "import snakemake")
     assert "ModuleNotFoundError" in hidden.stderr

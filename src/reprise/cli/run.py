@@ -74,7 +74,7 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Lo
         "in training elsewhere": len(runner.held),
         "left out": len(left_out) + len(damaged_records),
     }
-    summary = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "all done"
+    summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "all done"
     log(summary)
     if counts["failed"] or counts["left out"]:
         raise Failed(f"tier {options.tier}: {summary}; {log.path} says why")
@@ -161,8 +161,8 @@ def _resolve_config(tier: str) -> list[Resolved] | None:
     project, experiments = load_tier(tier)
     if not experiments:
         others = " or ".join(f"--tier {t}" for t in TIERS if t != tier and load_tier(t)[1])
-        what = f"no paper of {', '.join(project.papers)} has experiments in the tier {tier}"
-        raise UserError(f"{_CONFIG}: {what}; {f'write {others}' if others else 'give their experiments tiers'}")
+        problem = f"no paper of {', '.join(project.papers)} has experiments in the tier {tier}"
+        raise UserError(f"{_CONFIG}: {problem}; {f'write {others}' if others else 'give their experiments tiers'}")
     return experiments
 
 

@@ -72,7 +72,7 @@ def _select_files(spec: NamedDataset, names: Sequence[str] | None) -> NamedDatas
     return spec.model_copy(update={"files": [files[file] for file in names]})
 
 
-def _run_each(what: str, items: Sequence[Any], function: Callable[[Any], None]) -> None:
+def _run_each(kind: str, items: Sequence[Any], function: Callable[[Any], None]) -> None:
     """Do something with each item. What goes wrong with one of several is said, and the others are done all the same.
 
     Raises:
@@ -90,7 +90,7 @@ def _run_each(what: str, items: Sequence[Any], function: Callable[[Any], None]) 
             _LOG.error("%s", error)
             failed += 1
     if failed:
-        raise Failed(f"{failed} of {len(items)} {what} could not be had")
+        raise Failed(f"{failed} of {len(items)} {kind} could not be had")
 
 
 def prepare_command(options: argparse.Namespace) -> None:

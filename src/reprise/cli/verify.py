@@ -65,9 +65,9 @@ def verify_command(options: argparse.Namespace) -> None:
         print(*_list_warnings(claims, runs), sep="\n")
         return
     if not path.is_file() or path.read_bytes() != text.encode():
-        why = "; ".join(_list_differences(path, project.root, claims, text)) or "other bytes"
+        differences = "; ".join(_list_differences(path, project.root, claims, text)) or "other bytes"
         remedy = f"run `python -m reprise verify --tier {tier}`"
-        raise Failed(f"{path}: does not say what the run records say ({why}); {remedy}")
+        raise Failed(f"{path}: does not say what the run records say ({differences}); {remedy}")
     if changed_files := list(_list_changed_files(folder, project.root, tier)):
         remedy = f"run collect, verify and render --tier {tier}"
         raise Failed(f"{folder}: not what the run records give: {', '.join(_shorten_names(changed_files))}; {remedy}")
@@ -92,7 +92,7 @@ def _list_warnings(
     other_answers = ", ".join(f"{name} {answer}" for name, answer in tests.welch.items())
     yield f"other answers by Welch's test: {other_answers or 'none'}"
     counts = count_unstable(one for members in runs.values() for one in members.values())
-    diverged, unstable = (sum(getattr(one, what) for one in counts) for what in ("diverged", "unstable"))
+    diverged, unstable = (sum(getattr(one, attribute) for one in counts) for attribute in ("diverged", "unstable"))
     yield f"training runs: {diverged} diverged; {unstable} finished but became unstable (by {RISE} nats)"
 
 
@@ -178,8 +178,8 @@ def _list_changed_files(folder: Path, root: Path, tier: str) -> Iterator[str]:
             process = subprocess.run(arguments, cwd=clone, env=environment, capture_output=True, text=True, check=False)
             if process.returncode:
                 lines = process.stderr.strip().splitlines()
-                why = lines[-1] if lines else f"status {process.returncode}"  # killed, it says nothing
-                raise UserError(f"{folder}: `reprise {' '.join(command)}` fails: {why}")
+                reason = lines[-1] if lines else f"status {process.returncode}"  # killed, it says nothing
+                raise UserError(f"{folder}: `reprise {' '.join(command)}` fails: {reason}")
         from reprise.evidence.collect import UNCOMMITTED
 
         new_names = {name for name in _list_files(new_folder) if has_displays or name in _COLLECTED}

@@ -25,9 +25,9 @@ def read_printed(text: str) -> tuple[Fraction, Fraction] | None:
     match = _PRINTED.fullmatch(text)
     if not match:
         return None
-    whole, decimals, suffix = match.groups()
+    integer, decimals, suffix = match.groups()
     last = _SUFFIXES[suffix] / 10 ** len(decimals or "")
-    return int(whole.replace(",", "") + (decimals or "")) * last, last
+    return int(integer.replace(",", "") + (decimals or "")) * last, last
 
 
 def find_names(formula: str) -> set[str]:

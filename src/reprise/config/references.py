@@ -100,11 +100,11 @@ def check_same_text(paper: Paper, experiments: Iterable[Resolved], place: Place)
         compared.append(((base, name), ("assumptions", assumption, "alternatives", alternative)))
     for pair, keys in compared:
         for tier in dict.fromkeys(tier for tier, _ in by_tier):
-            both = [by_tier[tier, name] for name in pair if (tier, name) in by_tier]
-            if len(both) == 2 and (option := _find_text_difference(paper, *both)):
+            pair_experiments = [by_tier[tier, name] for name in pair if (tier, name) in by_tier]
+            if len(pair_experiments) == 2 and (option := _find_text_difference(paper, *pair_experiments)):
                 one, other = (
                     f"'{e.experiment}' ({option} {e.config['data'].get(option) or e.config['data']['options'][option]})"
-                    for e in both
+                    for e in pair_experiments
                 )
                 remedy = f"give both the same under tiers.{tier}"
                 raise UserError(f"{place(*keys)}: compares {one} with {other} at the tier {tier}; {remedy}")

@@ -122,8 +122,8 @@ def _make_hypothesis(contrast: Contrast) -> Hypothesis:
 
 def _list_weighted_terms(side: Side, claim: Claim) -> list[tuple[float, Term]]:
     """Return the weighted terms of one side: one experiment, or the mean of several."""
-    given = side.mean if isinstance(side, Mean) else [side]
-    terms = [one if isinstance(one, ConfiguredTerm) else ConfiguredTerm(experiment=one) for one in given]
+    sides = side.mean if isinstance(side, Mean) else [side]
+    terms = [one if isinstance(one, ConfiguredTerm) else ConfiguredTerm(experiment=one) for one in sides]
     return [(1 / len(terms), Term(t.experiment, (t.metric or claim.metric, t.split or claim.split))) for t in terms]
 
 

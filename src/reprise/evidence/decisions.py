@@ -311,12 +311,12 @@ class Verdict(Typed):
 def find_weakest(comparisons: list[Any]) -> Any:
     """Return the comparison with the largest p; of errors the largest share of its tolerance; None without any."""
 
-    def weakness(one: Comparison) -> tuple[float, float]:
+    def measure_weakness(one: Comparison) -> tuple[float, float]:
         if isinstance(one, Error):
             return 0.0, one.share
         return (1.0 if one.p is None else one.p), -getattr(one, "signed_estimate", 0.0)
 
-    return max(comparisons, key=weakness, default=None)
+    return max(comparisons, key=measure_weakness, default=None)
 
 
 class Printed(Typed):
@@ -401,7 +401,9 @@ class Claims(RootModel[dict[str, dict[str, Decision]]]):
 
 def dump_claims(decisions: Mapping[str, Mapping[str, Decision]]) -> str:
     """Return the text of claims.json."""
-    return dump_json({p: {k: _round_numbers(d.model_dump()) for k, d in of.items()} for p, of in decisions.items()})
+    return dump_json(
+        {p: {k: _round_numbers(d.model_dump()) for k, d in claims.items()} for p, claims in decisions.items()}
+    )
 
 
 def read_claims(root: Path, tier: str) -> dict[str, dict[str, Decision]]:
@@ -420,10 +422,10 @@ def read_claims(root: Path, tier: str) -> dict[str, dict[str, Decision]]:
         return Claims.model_validate(json.loads(path.read_text(encoding="utf-8"))).root
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        why = f"key {'.'.join(map(str, first['loc'])) or '(top)'}: {first['msg']}"
+        reason = f"key {'.'.join(map(str, first['loc'])) or '(top)'}: {first['msg']}"
     except (ValueError, RecursionError):
-        why = "no JSON"
-    raise UserError(f"{path}: {why}; run `python -m reprise verify --tier {tier}`")
+        reason = "no JSON"
+    raise UserError(f"{path}: {reason}; run `python -m reprise verify --tier {tier}`")
 
 
 def _round_numbers(value: Any) -> Any:

@@ -66,7 +66,7 @@ class HypothesisEstimate:
     @property
     def test(self) -> ContrastEstimate:
         """Return the deciding test: of two one-sided tests the one with the larger p."""
-        return max(self.tests, key=lambda test: (test.estimate.p_above(), -test.estimate.value))
+        return max(self.tests, key=lambda test: (test.estimate.compute_p_above(), -test.estimate.value))
 
 
 def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstimate | None:
@@ -115,7 +115,7 @@ def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) 
     """
     terms = [(table.runs[term.experiment], term.quantity) for _, term in contrast.weights]
     reported = [
-        of.get_reported(quantity) if printed else of.get_reported_in_our_unit(quantity) for of, quantity in terms
+        runs.get_reported(quantity) if printed else runs.get_reported_in_our_unit(quantity) for runs, quantity in terms
     ]
     if None in reported or (contrast.log and min(reported) <= 0):
         return None

@@ -17,7 +17,7 @@ def list_losses_by_count(experiments: Sequence[Runs], split: str) -> Iterator[di
     """
     for side, band in product(SIDES, SINGLE_BANDS):
         quantity = name_loss_metric(side, band), split
-        having = {of.name: [r for r in of.evaluations if quantity in r.metrics] for of in experiments}
+        having = {runs.name: [r for r in runs.evaluations if quantity in r.metrics] for runs in experiments}
         words = [r.sizes[quantity] for replicas in having.values() for r in replicas]
         if not words:
             continue

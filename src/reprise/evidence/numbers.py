@@ -87,12 +87,14 @@ def list_letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         letters = list(zip(curve["x"], curve["y"], counts["y"], strict=True))
         for name, (first, last) in LETTERS.items():
-            chosen = [(loss, n) for at, loss, n in letters if first <= at and (last is None or at <= last)]
+            chosen = [
+                (loss, n) for position, loss, n in letters if first <= position and (last is None or position <= last)
+            ]
             total = sum(n for _, n in chosen)
             if total:
                 value = sum(loss * n for loss, n in chosen) / total
                 yield {"split": split, "metric": name, "value": value, "unit": curve["unit"], "n": total}
-        for whole in record["metrics"]:
-            if (whole["metric"], whole["split"]) == ("cross_entropy", split):
-                share = sum(loss * n for at, loss, n in letters if at == 1) / (whole["value"] * whole["n"])
-                yield {**whole, "metric": FIRST_LETTERS, "value": share, "unit": "share"}
+        for row in record["metrics"]:
+            if (row["metric"], row["split"]) == ("cross_entropy", split):
+                share = sum(loss * n for position, loss, n in letters if position == 1) / (row["value"] * row["n"])
+                yield {**row, "metric": FIRST_LETTERS, "value": share, "unit": "share"}

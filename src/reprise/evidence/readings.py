@@ -97,7 +97,9 @@ def rank_readings(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
     ranked = [_measure_distance(CHOSEN, list(chosen.values()), chosen, unit_in_doubt)] if chosen else []
     for assumption, alternative, choice in paper.list_choices():
         suffix = f"{assumption}={alternative}"
-        variants = {e: of for e in choice.experiments if (of := runs.get(f"{e}@{suffix}")) and of.finished}
+        variants = {
+            e: variant for e in choice.experiments if (variant := runs.get(f"{e}@{suffix}")) and variant.finished
+        }
         rows = _list_rows(runs, paper, variants)
         if rows := [row for row in rows if row.term in chosen and row.term.experiment in variants]:
             ranked.append(_measure_distance(suffix, rows, chosen, unit_in_doubt))
@@ -108,15 +110,15 @@ def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Ru
     """Yield every positive number that the paper prints for a trained experiment with a number of ours."""
     table = Table(runs)
     for name, entry in paper.experiments.items():
-        of = variants.get(name, runs.get(name))
-        if of is None or not of.learns:
+        experiment = variants.get(name, runs.get(name))
+        if experiment is None or not experiment.learns:
             continue
         for quantity in dict.fromkeys((r.metric, r.split) for r in entry.reported):
-            value, ours = of.get_reported_in_our_unit(quantity), of.combine([(1.0, quantity)]).values()
-            if not value or not ours or min(value, *ours) <= 0 or of.is_exact([quantity]):
+            value, ours = experiment.get_reported_in_our_unit(quantity), experiment.combine([(1.0, quantity)]).values()
+            if not value or not ours or min(value, *ours) <= 0 or experiment.is_exact([quantity]):
                 continue
             term, mean = Term(name, quantity), sum(map(math.log, ours)) / len(ours)
-            known = _estimate_sd(term, table.replace_by_variants({name: of})) or _estimate_sd(term, table)
+            known = _estimate_sd(term, table.replace_by_variants({name: experiment})) or _estimate_sd(term, table)
             yield Row(term, mean, math.log(value), len(ours), *(known or (None, None)))
 
 

@@ -91,7 +91,7 @@ class Replica:
             return self.metrics["cross_entropy", quantity[1]]
         return math.log(value) if log else value
 
-    def value(self, quantity: Quantity, unit: str | None = None) -> float:
+    def get_value(self, quantity: Quantity, unit: str | None = None) -> float:
         """Return its number, of an entropy perhaps in another unit.
 
         Raises:
@@ -173,9 +173,9 @@ class Runs:
             if all(quantity in r.metrics for _, quantity in terms)
         }
 
-    def mean(self, quantity: Quantity, unit: str | None = None) -> float | None:
-        """Return the mean over finished replicas, perhaps in another unit (`Replica.value`); None where none has it."""
-        values = [r.value(quantity, unit) for r in self.finished if quantity in r.metrics]
+    def compute_mean(self, quantity: Quantity, unit: str | None = None) -> float | None:
+        """Return the mean over finished replicas, perhaps in another unit; None where none has the quantity."""
+        values = [r.get_value(quantity, unit) for r in self.finished if quantity in r.metrics]
         return compute_mean(values, is_ratio_scale(quantity[0])) if values else None
 
     @property
@@ -210,20 +210,22 @@ class Runs:
 
     def get_printed(self, quantity: Quantity) -> float | None:
         """Return what the paper gives for it, whatever its dataset; None where it gives nothing."""
-        return next((float(r.value) for r in self._reported(quantity) if r.value is not None), None)
+        return next((float(r.value) for r in self._list_reported(quantity) if r.value is not None), None)
 
     def get_reported_in_our_unit(self, quantity: Quantity) -> float | None:
         """Return the same as an entropy in the unit of ours; None where there is nothing to turn it by."""
         value = self.get_reported(quantity)
-        return None if value is None else self._in_our_unit(value, quantity)
+        return None if value is None else self._convert_to_our_unit(value, quantity)
 
     def get_reported_band(self, quantity: Quantity) -> tuple[float, float] | None:
         """Return the numbers that round to the paper's, in our unit; None as of `get_reported_in_our_unit`."""
         value, half = self.get_reported(quantity), self.digits.get(quantity, 0.0) / 2
-        ends = [] if value is None else [self._in_our_unit(end, quantity) for end in (value - half, value + half)]
+        ends = (
+            [] if value is None else [self._convert_to_our_unit(end, quantity) for end in (value - half, value + half)]
+        )
         return None if not ends or None in ends else tuple(ends)
 
-    def _in_our_unit(self, value: float, quantity: Quantity) -> float | None:
+    def _convert_to_our_unit(self, value: float, quantity: Quantity) -> float | None:
         stated, unit = self.get_reported_unit(quantity), self.get_unit(quantity)
         if stated in {None, unit}:
             return value
@@ -239,9 +241,9 @@ class Runs:
 
     def get_reported_unit(self, quantity: Quantity) -> str | None:
         """Return the unit that the paper states for its number, where the configuration names it."""
-        return next((r.unit for r in self._reported(quantity) if r.unit), None)
+        return next((r.unit for r in self._list_reported(quantity) if r.unit), None)
 
-    def _reported(self, quantity: Quantity) -> list[Reported]:
+    def _list_reported(self, quantity: Quantity) -> list[Reported]:
         return [r for r in self.entry.reported if (r.metric, r.split) == quantity]
 
 
@@ -270,12 +272,12 @@ class Table:
 
     def replace_by_evaluations(self) -> Table:
         """Return the same experiments as their evaluations measured them."""
-        return Table({name: of.replace_by_evaluations() for name, of in self.runs.items()})
+        return Table({name: runs.replace_by_evaluations() for name, runs in self.runs.items()})
 
     def list_members(self, families: Set[tuple[str, ...] | None]) -> list[Runs]:
         """List all experiments and variants of these families."""
         all_runs = self.all_runs or self.runs.values()
-        return self.compute_once(frozenset(families), lambda: [of for of in all_runs if of.family in families])
+        return self.compute_once(frozenset(families), lambda: [runs for runs in all_runs if runs.family in families])
 
     def compute_once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return what is known of families by its key, computed at the first call."""

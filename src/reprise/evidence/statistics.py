@@ -38,22 +38,22 @@ class Estimate:
     error: float | None = None
     df: float | None = None
 
-    def interval(self, level: float = 0.95) -> tuple[float, float] | None:
+    def compute_interval(self, level: float = 0.95) -> tuple[float, float] | None:
         """Return the two-sided confidence interval; None where no variance is known."""
         if self.error is None:
             return None
         reach = float(special.stdtrit(self.df, 0.5 + level / 2)) * self.error
         return self.value - reach, self.value + reach
 
-    def p_above(self) -> float:
+    def compute_p_above(self) -> float:
         """Return the one-sided p value of a true value of 0 or less; 1 where no variance is known."""
-        return self._tail(self.value)
+        return self._compute_tail(self.value)
 
-    def p_below(self) -> float:
+    def compute_p_below(self) -> float:
         """Return the one-sided p value of a true value of 0 or more; 1 where no variance is known."""
-        return self._tail(-self.value)
+        return self._compute_tail(-self.value)
 
-    def _tail(self, distance: float) -> float:
+    def _compute_tail(self, distance: float) -> float:
         if self.error is None:
             return 1.0
         if self.error == 0:
@@ -116,9 +116,9 @@ def compute_bartlett_p(members: Sequence[VarianceEstimate]) -> float | None:
         return None
     if not all(one.variance for one in members):
         return 0.0
-    whole = pool_variances(members)
-    distance = sum(one.df * math.log(whole.variance / one.variance) for one in members)
-    correction = 1 + (sum(1 / one.df for one in members) - 1 / whole.df) / (3 * (len(members) - 1))
+    pooled = pool_variances(members)
+    distance = sum(one.df * math.log(pooled.variance / one.variance) for one in members)
+    correction = 1 + (sum(1 / one.df for one in members) - 1 / pooled.df) / (3 * (len(members) - 1))
     # The statistic of equal variances is 0; rounding may make it negative.
     return float(special.chdtrc(len(members) - 1, max(0.0, distance) / correction))
 
@@ -154,9 +154,9 @@ def _fit_two_way_model(series: tuple[tuple[tuple[Hashable, float], ...], ...]) -
     squares = (y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2
     own = []
     for i in range(len(series)):
-        of = [row for row, cell in enumerate(cells) if cell[0] == i]
-        its = float(left[of].sum())
-        own.append(VarianceEstimate(float(squares[of].sum()) / its, its) if its > 1e-9 else None)
+        rows = [row for row, cell in enumerate(cells) if cell[0] == i]
+        df = float(left[rows].sum())
+        own.append(VarianceEstimate(float(squares[rows].sum()) / df, df) if df > 1e-9 else None)
     return tuple(own)
 
 

@@ -44,14 +44,14 @@ def test_numbers_are_uniform_and_uncorrelated():
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.75])
 def test_dropout_mask_keeps_the_stated_share_and_scales_it(p):
     mask = counters.dropout_mask(3, 0, 400, 100, p)
-    kept = mask != 0
+    nonzero = mask != 0
     assert set(np.unique(mask)) <= {np.float32(0), np.float32(1 / (1 - p))}
-    assert abs(kept.mean() - (1 - p)) <= 5 * math.sqrt(p * (1 - p) / mask.size)
+    assert abs(nonzero.mean() - (1 - p)) <= 5 * math.sqrt(p * (1 - p) / mask.size)
 
 
 def test_dropout_mask_does_not_depend_on_the_cut_of_the_epoch():
-    whole = counters.dropout_mask(9, 0, 30, 7, 0.5)
-    np.testing.assert_array_equal(counters.dropout_mask(9, 10, 5, 7, 0.5), whole[10:15])
+    mask = counters.dropout_mask(9, 0, 30, 7, 0.5)
+    np.testing.assert_array_equal(counters.dropout_mask(9, 10, 5, 7, 0.5), mask[10:15])
 
 
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.5])

@@ -160,7 +160,7 @@ def test_gpus_told_by_nvidias_command_but_in_a_job_of_slurm_only_its_own(machine
 
 
 @pytest.mark.parametrize(
-    ("protocol", "device", "visible", "wanted"),
+    ("protocol", "device", "visible", "gpus"),
     [
         ("final-digit", "auto", 2, 1),
         ("final-digit", "auto", 0, 0),
@@ -169,10 +169,10 @@ def test_gpus_told_by_nvidias_command_but_in_a_job_of_slurm_only_its_own(machine
         ("ngram", "auto", 2, 0),
     ],
 )
-def test_a_gpu_is_asked_for_only_where_it_is_of_use(protocol, device, visible, wanted):
+def test_a_gpu_is_asked_for_only_where_it_is_of_use(protocol, device, visible, gpus):
     training = {"training": {"protocol": protocol, "options": {}}}
     one = replace(experiment("e", DIGITS, None), config=DIGITS | training, device=device)
-    assert count_gpus_needed(one, visible) == wanted
+    assert count_gpus_needed(one, visible) == gpus
     assert count_gpus_needed(replace(one, config={"check": "c"}), visible) == 0
 
 

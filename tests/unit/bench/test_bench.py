@@ -82,15 +82,15 @@ def reps(*rates, quiet=True):
     ids=["enough are quiet", "all count"],
 )
 def test_three_quiet_repetitions_leave_out_the_others(quiet, summary):
-    found = summarise(reps(*quiet) + reps(1, 2, quiet=False))
-    assert tuple(found[key] for key in ("median", "low", "high", "reps", "quiet_reps")) == summary
+    row = summarise(reps(*quiet) + reps(1, 2, quiet=False))
+    assert tuple(row[key] for key in ("median", "low", "high", "reps", "quiet_reps")) == summary
 
 
 def test_implementations_take_turns_until_all_have_been_quiet_often_enough():
     log, noisy = [], iter(reps(5, 5, quiet=False) + reps(5, 5, 5, 5))
     runs = {"a": lambda: log.append("a") or reps(9)[0], "b": lambda: log.append("b") or next(noisy)}
-    done = interleave(runs, quiet=4, seconds=1e9, wall=lambda: 0.0)
-    assert [len(v) for v in done.values()] == [6, 6]
+    repetitions = interleave(runs, quiet=4, seconds=1e9, wall=lambda: 0.0)
+    assert [len(v) for v in repetitions.values()] == [6, 6]
     assert "".join(log) == "abbaabbaabba"
 
 
@@ -118,7 +118,7 @@ RIGHT = {"loss": 1000.0, "update_norms": {"W_h": 1.0, "U_h": 2.0}}
 
 
 @pytest.mark.parametrize(
-    ("expected", "found", "named"),
+    ("expected", "measured", "named"),
     [
         ({}, {"loss": 1000.05}, None),
         ({}, {"loss": 1000.2}, "loss"),
@@ -130,17 +130,17 @@ RIGHT = {"loss": 1000.0, "update_norms": {"W_h": 1.0, "U_h": 2.0}}
         ({"log_perplexity": 2.0}, {"log_perplexity": float("nan")}, "log-perplexity"),
     ],
 )
-def test_a_loss_or_an_update_that_differs_is_named(expected, found, named):
-    said = find_disagreement(RIGHT | expected, RIGHT | found)
-    assert named in said if named else said is None
+def test_a_loss_or_an_update_that_differs_is_named(expected, measured, named):
+    message = find_disagreement(RIGHT | expected, RIGHT | measured)
+    assert named in message if named else message is None
 
 
 def test_the_norm_of_millions_of_small_updates_is_exact():
     count = 4_000_000
     weights = {"W_o": np.zeros(count, np.float32)}
-    done = SimpleNamespace(train=lambda first, last: 1.0, parameters=lambda: {"W_o": np.full(count, 0.1, np.float32)})
-    found = tasks.check_implementation(SimpleNamespace(weights=weights, block=1), done)["update_norms"]
-    assert found["W_o"] == pytest.approx(0.1 * count**0.5, rel=1e-6)
+    engine = SimpleNamespace(train=lambda first, last: 1.0, parameters=lambda: {"W_o": np.full(count, 0.1, np.float32)})
+    norms = tasks.check_implementation(SimpleNamespace(weights=weights, block=1), engine)["update_norms"]
+    assert norms["W_o"] == pytest.approx(0.1 * count**0.5, rel=1e-6)
 
 
 def row(workload, implementation, median, share=None, of_limit=None):
@@ -296,7 +296,7 @@ def test_on_a_gpu_the_budget_is_for_checks_too(monkeypatch):
 
 def test_workloads_that_the_budget_of_a_gpu_leaves_no_time_for_are_named(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    clock, lines, kept = [0.0], [], []
+    clock, lines, written = [0.0], [], []
 
     def compared(*arguments, **options):
         clock[0] += 10.0
@@ -306,18 +306,18 @@ def test_workloads_that_the_budget_of_a_gpu_leaves_no_time_for_are_named(monkeyp
     monkeypatch.setattr(harness.time, "monotonic", lambda: clock[0])
     bench = SimpleNamespace(make_task=lambda w, folder: rntn.make_task(w, folder, BLOCK), ON_GPU=True, FIRST=("a", "b"))
     selected = [(SENTENCES, ["eager"]), (replace(SENTENCES, name="later"), ["eager"])]
-    result = run_bench("gpu", bench, selected, 9.0, lines.append, kept.append)
+    result = run_bench("gpu", bench, selected, 9.0, lines.append, written.append)
     assert [workload["name"] for workload in result["workloads"]] == ["sentences"]
-    assert (lines[-1], kept) == ("later: not timed; the budget is used up", [result])
+    assert (lines[-1], written) == ("later: not timed; the budget is used up", [result])
 
 
 @pytest.mark.parametrize(
-    ("name", "limit", "says"),
+    ("name", "limit", "message"),
     [("eager", 0.0, "checking and compiling takes more than 0 s"), ("no such", 60.0, "KeyError: 'no such'")],
 )
-def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(name, limit, says, tmp_path):
+def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(name, limit, message, tmp_path):
     rntn.make_task(SENTENCES, tmp_path, BLOCK)
-    with closing(Worker("rntn", name, tmp_path)) as started, pytest.raises(WorkerFailed, match=f"^{says}$"):
+    with closing(Worker("rntn", name, tmp_path)) as started, pytest.raises(WorkerFailed, match=f"^{message}$"):
         started.wait_until_ready(limit)
     assert started.process.returncode is not None
 
@@ -522,8 +522,8 @@ def test_jobs_at_once_are_no_disturbance_to_each_other_and_others_are():
     facts = {"block": 20, "seconds_a_piece": 0.01}
     for others, quiet in (((2.0, 2.05), True), ((2.0, 2.2), False), ((0.0, 0.0), True), ((None, 2.0), False)):
         workers = [Done(seconds) for seconds in others]
-        both = jobs.run_at_once([(worker, facts) for worker in workers], 2.0)
-        assert (both.rate, both.is_quiet) == (300.0, quiet)
+        repetition = jobs.run_at_once([(worker, facts) for worker in workers], 2.0)
+        assert (repetition.rate, repetition.is_quiet) == (300.0, quiet)
         assert [worker.start.call_args.args for worker in workers] == [(200,)] * 2
 
 

@@ -152,8 +152,8 @@ def test_jax_makes_the_same_update_without_torch(folder):
     # One process for all, and not this one: JAX's threads would disturb tests that fork.
     environment = os.environ | worker.ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, worker.PATHS))}
     subprocess.run([sys.executable, "-c", TRAIN_IN_JAX, *map(str, expected)], env=environment, check=True)
-    for place, wanted in expected.items():
-        assert find_disagreement(wanted, json.loads((place / "facts.json").read_text())) is None
+    for place, facts in expected.items():
+        assert find_disagreement(facts, json.loads((place / "facts.json").read_text())) is None
 
 
 def test_the_families_import_no_torch():
@@ -176,9 +176,9 @@ def test_a_wrong_gradient_is_found(folder):
         return loss
 
     engine.kernel.train = doubled
-    found = tasks.check_implementation(task, engine)
-    assert found["update_norms"]["A"] == pytest.approx(2 * expected["update_norms"]["A"], rel=0.05)
-    assert "update of A" in find_disagreement(expected, found)
+    measured = tasks.check_implementation(task, engine)
+    assert measured["update_norms"]["A"] == pytest.approx(2 * expected["update_norms"]["A"], rel=0.05)
+    assert "update of A" in find_disagreement(expected, measured)
 
 
 @needs_compiler
@@ -229,10 +229,10 @@ def test_bytes_are_those_of_the_passes_over_the_weights(family, name, weights, t
 
 def test_words_of_a_step_that_share_a_matrix_share_its_traffic(tmp_path):
     task, _ = made("gated", TINY["gated"]["r-gru"], tmp_path)
-    alike = replace(task, x=np.zeros_like(task.x))
-    assert task.bytes_a_token > alike.bytes_a_token
+    repeated = replace(task, x=np.zeros_like(task.x))
+    assert task.bytes_a_token > repeated.bytes_a_token
     own = 36 * (2 * 35 + 4) / 700  # one matrix in every step and window
-    assert alike.bytes_a_token == pytest.approx(4 * (6 * (3 * 6 * 7 + 300) / 700 + 2 * 2 * 36 / 20 + own))
+    assert repeated.bytes_a_token == pytest.approx(4 * (6 * (3 * 6 * 7 + 300) / 700 + 2 * 2 * 36 / 20 + own))
 
 
 def test_a_prepared_corpus_of_the_right_size_is_read_and_named(tmp_path):
@@ -273,14 +273,14 @@ def test_without_a_corpus_random_words_and_lines_are_like_the_real_ones(tmp_path
 
 
 def test_lines_of_the_prepared_corpus_are_read_and_named(tmp_path):
-    whole, _ = gso.make_lines(TINY["gso"]["none"], 1, tmp_path)
+    full_corpus, _ = gso.make_lines(TINY["gso"]["none"], 1, tmp_path)
     for name, symbols in (("wsj-characters-b.npz", 27), ("wsj-characters-a.npz", 26)):
         vocabulary, counts = [f"s{i}" for i in range(symbols)], np.zeros(symbols, np.int64)
-        whole.splits["lines"].tokens[:] %= 26
-        Corpus("wsj-characters", whole.splits, vocabulary, counts).save(tmp_path / name)
-    found, origin = gso.make_lines(TINY["gso"]["none"], 2, tmp_path)
+        full_corpus.splits["lines"].tokens[:] %= 26
+        Corpus("wsj-characters", full_corpus.splits, vocabulary, counts).save(tmp_path / name)
+    selection, origin = gso.make_lines(TINY["gso"]["none"], 2, tmp_path)
     assert "wsj-characters-b.npz" in origin
-    splits = [corpus.splits["lines"] for corpus in (found, whole)]
+    splits = [corpus.splits["lines"] for corpus in (selection, full_corpus)]
     texts = [{tuple(s.tokens[a:b]) for a, b in zip(s.offsets[:-1], s.offsets[1:], strict=True)} for s in splits]
     assert texts[0] == texts[1]
     cut, _ = gso.make_lines(TINY["gso"]["full"], 1, tmp_path)

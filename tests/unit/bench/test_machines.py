@@ -32,14 +32,14 @@ def test_builds_of_one_release_and_copies_of_a_record_are_no_twins():
 
 def test_equal_records_and_a_training_that_diverged_are_counted():
     others = [record(0, 4.0, device=INTEL), record(2, 0.0, device=INTEL, diverged={"epoch": 1})]
-    equal, lost = find_twins([*SEEDS, *others])
+    equal, diverged = find_twins([*SEEDS, *others])
     assert (equal.equal, equal.difference, equal.differs) == (True, 0.0, "processor AMD and Intel")
-    assert (lost.equal, lost.first, lost.share_of_sd) == (False, None, None)
+    assert (diverged.equal, diverged.first, diverged.share_of_sd) == (False, None, None)
 
 
 def test_a_row_has_the_largest_difference_and_one_of_diverged_trainings_alone_has_none(tmp_path):
-    lost = record(2, 9.0, "2.8.0", diverged={"epoch": 1})
-    others = [record(0, 4.3, device=INTEL), record(1, 4.25, device=INTEL), lost]
+    diverged = record(2, 9.0, "2.8.0", diverged={"epoch": 1})
+    others = [record(0, 4.3, device=INTEL), record(1, 4.25, device=INTEL), diverged]
     for number, one in enumerate([*SEEDS, *others]):
         write_record(tmp_path / f"results/machines/{number}.json", one)
     rows = [line.strip("| ").split(" | ") for line in make_machines_table(tmp_path).splitlines()[2:]]

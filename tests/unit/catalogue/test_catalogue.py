@@ -74,8 +74,8 @@ def test_the_configuration_is_checked_without_what_trains_or_draws():
         "resolve_tier(load_project('.', {'tier': 'quick'})); "
         "print(*{'torch', 'pandas', 'matplotlib', 'seaborn', 'jinja2'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    process = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert process.stdout.split() == []
 
 
 @pytest.mark.parametrize(

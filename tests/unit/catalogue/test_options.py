@@ -37,7 +37,7 @@ EVERY = {**MODEL_OPTIONS, **PROTOCOL_OPTIONS, **PREPARATION_OPTIONS}
 
 
 @pytest.mark.parametrize(
-    ("kind", "taken", "refused"),
+    ("kind", "valid", "invalid"),
     [
         (Count, [1, 10**9], [0, -1, 1.0, True, "1", 10**12]),
         (Natural, [0, 7], [-1, 10**30]),
@@ -51,14 +51,14 @@ EVERY = {**MODEL_OPTIONS, **PROTOCOL_OPTIONS, **PREPARATION_OPTIONS}
     ],
     ids=["count", "natural", "two", "positive", "not-negative", "share", "finite", "integer", "word"],
 )
-def test_a_value_keeps_to_its_type_and_bounds(kind, taken, refused):
+def test_a_value_keeps_to_its_type_and_bounds(kind, valid, invalid):
     class Some(Options):
         name: Literal["some"]
         size: kind
 
-    for value in taken:
+    for value in valid:
         assert complete_options(Some, "some", {"size": value}, "f: key {}".format) == ({"size": value}, [])
-    for value in refused:
+    for value in invalid:
         with pytest.raises(UserError, match="^f: key size: ") as caught:
             complete_options(Some, "some", {"size": value}, "f: key {}".format)
         assert len(str(caught.value)) < 120

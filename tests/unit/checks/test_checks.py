@@ -240,9 +240,11 @@ def test_rows_of_table_1_have_the_parameters_that_are_printed_but_two_that_are_c
     assert {row: rntn.count_row_parameters(row) for row in exact} == exact
     reported = project().papers["rrntn"].experiments["text8-rntn-100"].reported
     assert [r.value for r in reported if r.metric == "parameters"] == [exact["RNTN 100, text8"]]
-    found = errors("table-1-printed-parameters")
-    cut = {name.partition(":")[0]: pytest.approx(error, abs=1e-3) for name, error in found.items() if error > 0.5}
-    assert (len(found), cut) == (18, {"RNTN 100, text8": 0.873, "r-RNTN 150, text8": 0.795})
+    errors_by_row = errors("table-1-printed-parameters")
+    cut = {
+        name.partition(":")[0]: pytest.approx(error, abs=1e-3) for name, error in errors_by_row.items() if error > 0.5
+    }
+    assert (len(errors_by_row), cut) == (18, {"RNTN 100, text8": 0.873, "r-RNTN 150, text8": 0.795})
     equal = errors("table-1-equal-parameters").values()
     assert (max(equal), min(equal)) == pytest.approx((1 - 3_020_000 / 3_032_650, 150 / 11_385_701))
 
@@ -258,7 +260,7 @@ def test_seconds_of_the_engine_that_trains_are_compared_with_those_of_one_matrix
     engine = rntn.rntn.choose("reference", rntn.RNTN(rntn.PTB, 4))
     assert 0 < rntn._measure_cpu_seconds(engine, rntn._draw_zipf_text(40)) < 60
     monkeypatch.setattr(rntn, "PTB", 300)
-    taken = {(100, 1): 1.0, (100, 100): 1.25, (100, 300): 0.5, (150, 1): 2.0}
+    seconds = {(100, 1): 1.0, (100, 100): 1.25, (100, 300): 0.5, (150, 1): 2.0}
     monkeypatch.setattr(rntn.rntn, "choose", lambda name, model: (model.hidden, model.matrices))
-    monkeypatch.setattr(rntn, "_measure_cpu_seconds", lambda engine, data: taken[engine])
+    monkeypatch.setattr(rntn, "_measure_cpu_seconds", lambda engine, data: seconds[engine])
     assert list(errors("seconds-independent-of-matrices").values()) == [0.25, 0.0, 0.0]

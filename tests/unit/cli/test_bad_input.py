@@ -63,12 +63,12 @@ def replaced(path, old, new):
     return change
 
 
-def altered(digest=True, **changes):
+def change_record(digest=True, **changes):
     """The record of replica 0 with other content; with its digest where `digest` says so."""
 
     def change():
-        found = {**read_record(place(RECORD)), **changes}
-        write_record(place(RECORD), {**found, **({"result_sha256": compute_result_digest(found)} if digest else {})})
+        record = {**read_record(place(RECORD)), **changes}
+        write_record(place(RECORD), {**record, **({"result_sha256": compute_result_digest(record)} if digest else {})})
 
     return change
 
@@ -136,12 +136,17 @@ KINDS = {
     "another configuration than planned": (f"{TRAIN} 0 --hash {'0' * 12}", "config/", "0" * 12),
     "a record cut short": (f"{TRAIN} 0", "0-", "not a whole run record", written(RECORD, "{")),
     "a link for a record": (f"{TRAIN} 0", "0-", "leads nowhere (to /nowhere/file)", linked(RECORD)),
-    "a record altered": (f"show {RNN} --tier quick", "0-", "key result_sha256", altered(False, seed=7)),
-    "a record of other settings": ("collect --tier quick", "0-", "key config_hash", altered(config={})),
-    "a record of another experiment": ("collect --tier quick", "0-", "the record is of", altered(experiment="lstm-t5")),
-    "a record of another shape": (f"show {RNN} --tier quick", "0-", "key metrics", altered(metrics=[{}])),
-    "a record under another's name": ("collect --tier quick", "0-", "key replica", altered(replica=1)),
-    "a record to train under another's name": (f"{TRAIN} 0", "0-", "key replica", altered(replica=1)),
+    "a record altered": (f"show {RNN} --tier quick", "0-", "key result_sha256", change_record(False, seed=7)),
+    "a record of other settings": ("collect --tier quick", "0-", "key config_hash", change_record(config={})),
+    "a record of another experiment": (
+        "collect --tier quick",
+        "0-",
+        "the record is of",
+        change_record(experiment="lstm-t5"),
+    ),
+    "a record of another shape": (f"show {RNN} --tier quick", "0-", "key metrics", change_record(metrics=[{}])),
+    "a record under another's name": ("collect --tier quick", "0-", "key replica", change_record(replica=1)),
+    "a record to train under another's name": (f"{TRAIN} 0", "0-", "key replica", change_record(replica=1)),
     "no such record": ("diff a.json b.json", "a.json", "no such record"),
     "claims altered": ("verify --tier quick --check", CLAIMS, "digits/D1", verify, replaced(CLAIMS, "D1", "D9")),
     "no file of claims": ("list --tier quick", CLAIMS, "verify", written(CLAIMS, "[1]")),
@@ -178,12 +183,12 @@ def test_bad_input_is_one_line_with_file_and_key_also_with_quiet(kind, clone, mo
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     for step in before:
         step() if callable(step) else cli.main(step.split())
-    there = sorted(Path("results").rglob("*"))
+    paths = sorted(Path("results").rglob("*"))
     capsys.readouterr()
     assert cli.main([*command.split(), "--quiet"]) == (1 if kind in FAIL else 2)
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 1, said
-    assert said[0].startswith("reprise: ")
-    assert file in said[0]
-    assert key in said[0]
-    assert sorted(Path("results").rglob("*")) == there
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("reprise: ")
+    assert file in lines[0]
+    assert key in lines[0]
+    assert sorted(Path("results").rglob("*")) == paths

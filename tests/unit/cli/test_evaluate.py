@@ -30,7 +30,7 @@ def trained(tmp_path_factory):
 
 
 @pytest.fixture
-def here(trained, tmp_path, monkeypatch):
+def paths(trained, tmp_path, monkeypatch):
     shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     one = resolved()[NAME]
@@ -44,7 +44,7 @@ def run(capsys, *arguments):
     return status, out.out, out.err
 
 
-def test_the_record_is_measured_again(here, capsys):
+def test_the_record_is_measured_again(paths, capsys):
     status, out, _ = run(capsys, "evaluate", NAME)
     assert status == 0
     rows = [line.split() for line in out.splitlines() if line.startswith("perplexity")]
@@ -52,23 +52,23 @@ def test_the_record_is_measured_again(here, capsys):
     assert "those that the record names" in out
 
 
-def test_losses_by_count_add_up_to_the_recorded_loss(here, capsys):
-    path, _ = here
+def test_losses_by_count_add_up_to_the_recorded_loss(paths, capsys):
+    path, _ = paths
     record = json.loads(path.read_text(encoding="utf-8"))
-    (whole,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
+    (loss,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
     status, out, _ = run(capsys, "evaluate", NAME, "--by-count", "test")
     assert status == 0
     rows = [line.split() for line in out.splitlines()]
     for side in ("read", "predicted"):
         bands = [(int(n), float(nats)) for word, _, n, nats in (row for row in rows if row[0] == side)]
-        assert sum(n for n, _ in bands) == whole["n"]
-        assert sum(n * nats for n, nats in bands) / whole["n"] == pytest.approx(whole["value"], rel=1e-5)
+        assert sum(n for n, _ in bands) == loss["n"]
+        assert sum(n * nats for n, nats in bands) / loss["n"] == pytest.approx(loss["value"], rel=1e-5)
         assert len(bands) > 1
     status, _, err = run(capsys, "evaluate", NAME, "--by-count", "tset")
     assert (status, err.count("\n")) == (EXIT_USAGE, 1)
 
 
-def test_a_model_without_a_text_has_no_losses_by_count(here, capsys):
+def test_a_model_without_a_text_has_no_losses_by_count(paths, capsys):
     name = "digits/lstm-t5"
     assert run(capsys, "train", name, "--replica", "0", "--weights", "all")[0] == 0
     status, _, err = run(capsys, "evaluate", name, "--by-count", "test")
@@ -85,10 +85,10 @@ def test_a_model_without_a_text_is_measured_for_an_evaluation_record():
     assert (measured.outcome, measured.losses) == (outcome, [])
 
 
-def test_a_number_beyond_rounding_fails(here, capsys):
+def test_a_number_beyond_rounding_fails(paths, capsys):
     from reprise.records.record import compute_result_digest, load_record, write_record
 
-    path, _ = here
+    path, _ = paths
     record = load_record(path)
     (entry,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
     entry["value"] *= 1 + 1e-4
@@ -99,8 +99,8 @@ def test_a_number_beyond_rounding_fails(here, capsys):
     assert err.count("\n") == 1
 
 
-def test_without_weights_or_record_one_line_says_so(here, capsys):
-    path, weights = here
+def test_without_weights_or_record_one_line_says_so(paths, capsys):
+    path, weights = paths
     path.unlink()
     assert run(capsys, "evaluate", NAME)[0] == EXIT_FAILED
     weights.unlink()
@@ -112,7 +112,7 @@ def test_without_weights_or_record_one_line_says_so(here, capsys):
         assert (status, err.count("\n")) == (EXIT_USAGE, 1)
 
 
-def test_a_text_of_ones_own_is_measured_in_place_of_the_test_text(here, capsys):
+def test_a_text_of_ones_own_is_measured_in_place_of_the_test_text(paths, capsys):
     from reprise.data.corpus import Corpus
 
     corpus = Corpus.load(resolved()[NAME].corpus)
@@ -121,7 +121,7 @@ def test_a_text_of_ones_own_is_measured_in_place_of_the_test_text(here, capsys):
     Path("own.txt").write_text("\n".join(" ".join(corpus.vocabulary[i] for i in line) for line in lines), "utf-8")
     status, out, err = run(capsys, "evaluate", NAME, "--text", "own.txt")
     assert (status, err) == (0, "")
-    record = json.loads(here[0].read_text("utf-8"))
+    record = json.loads(paths[0].read_text("utf-8"))
     (entry,) = (m for m in record["metrics"] if (m["metric"], m["split"]) == ("cross_entropy", "test"))
     assert f"{entry['value']:.6g}" in out
     for content in (b"", b"\xff\xfe", b"no-such-word\n"):
@@ -130,7 +130,7 @@ def test_a_text_of_ones_own_is_measured_in_place_of_the_test_text(here, capsys):
         assert (status, err.count("\n"), "own.txt" in err) == (EXIT_USAGE, 1, True)
 
 
-def test_samples_repeat_by_their_seed_and_bad_options_are_one_line(here, capsys):
+def test_samples_repeat_by_their_seed_and_bad_options_are_one_line(paths, capsys):
     texts = [run(capsys, "sample", NAME, "--length", "12", "--seed", seed)[1] for seed in ("1", "1", "2")]
     assert texts[0] == texts[1] != texts[2]
     bad = (("--length", "0"), ("--temperature", "0"), ("--top-k", "0"), ("--beam", "2"), ("--source", "x"))
@@ -139,10 +139,10 @@ def test_samples_repeat_by_their_seed_and_bad_options_are_one_line(here, capsys)
         assert (status, err.count("\n"), option[0] in err) == (EXIT_USAGE, 1, True)
 
 
-def test_an_evaluation_is_saved_beside_its_record_and_read_again(here, capsys):
+def test_an_evaluation_is_saved_beside_its_record_and_read_again(paths, capsys):
     from reprise.records.evaluation import read_evaluation
 
-    path, weights = here
+    path, weights = paths
     one, record = resolved()[NAME], json.loads(path.read_text("utf-8"))
     saved = Path(one.get_evaluation_path(0))
     assert run(capsys, "evaluate", NAME)[0] == 0
@@ -155,10 +155,10 @@ def test_an_evaluation_is_saved_beside_its_record_and_read_again(here, capsys):
     assert evaluation["trained"] == record["run"]
     measured = {(m["metric"], m["split"]): m for m in evaluation["metrics"]}
     for entry in (m for m in record["metrics"] if m["metric"] == "cross_entropy" and m["split"] != "train"):
-        again = measured["cross_entropy", entry["split"]]
-        assert (again["recorded"], again["n"], again["unit"]) == (entry["value"], entry["n"], entry["unit"])
-        assert again["value"] == pytest.approx(entry["value"], rel=1e-6)
-        assert again["relative_difference"] == pytest.approx(again["value"] / entry["value"] - 1, abs=1e-12)
+        result = measured["cross_entropy", entry["split"]]
+        assert (result["recorded"], result["n"], result["unit"]) == (entry["value"], entry["n"], entry["unit"])
+        assert result["value"] == pytest.approx(entry["value"], rel=1e-6)
+        assert result["relative_difference"] == pytest.approx(result["value"] / entry["value"] - 1, abs=1e-12)
     test = measured["cross_entropy", "test"]
     for side in ("read", "predicted"):
         bands = [e for e in evaluation["losses_by_count"] if (e["split"], e["side"]) == ("test", side)]
@@ -166,28 +166,28 @@ def test_an_evaluation_is_saved_beside_its_record_and_read_again(here, capsys):
         assert sum(e["n"] * e["value"] for e in bands) / test["n"] == pytest.approx(test["value"], rel=1e-6)
     before = saved.read_bytes()
     assert run(capsys, "evaluate", NAME, "--save")[0] == 0
-    again = json.loads(saved.read_bytes())
-    assert again["result_sha256"] == json.loads(before)["result_sha256"]
+    result = json.loads(saved.read_bytes())
+    assert result["result_sha256"] == json.loads(before)["result_sha256"]
 
 
-def test_weights_of_another_place_go_with_the_record_that_was_left_with_them(here, capsys):
-    path, weights = here
-    again, kept = Path("again.json"), Path("again.safetensors")
-    shutil.move(weights, kept)
-    shutil.copy(path, again)
+def test_weights_of_another_place_go_with_the_record_that_was_left_with_them(paths, capsys):
+    path, weights = paths
+    record_copy, weights_copy = Path("again.json"), Path("again.safetensors")
+    shutil.move(weights, weights_copy)
+    shutil.copy(path, record_copy)
     path.unlink()
     saved = Path(resolved()[NAME].get_evaluation_path(0))
-    assert run(capsys, "evaluate", NAME, "--weights", str(kept), "--save")[0] == 0
-    assert json.loads(saved.read_bytes())["record_sha256"] == json.loads(again.read_bytes())["result_sha256"]
-    again.rename("elsewhere.json")
-    assert run(capsys, "evaluate", NAME, "--weights", str(kept), "--save")[0] == 0
+    assert run(capsys, "evaluate", NAME, "--weights", str(weights_copy), "--save")[0] == 0
+    assert json.loads(saved.read_bytes())["record_sha256"] == json.loads(record_copy.read_bytes())["result_sha256"]
+    record_copy.rename("elsewhere.json")
+    assert run(capsys, "evaluate", NAME, "--weights", str(weights_copy), "--save")[0] == 0
     assert json.loads(saved.read_bytes())["record_sha256"] is None
-    assert run(capsys, "evaluate", NAME, "--weights", str(kept), "--record", "elsewhere.json", "--save")[0] == 0
+    assert run(capsys, "evaluate", NAME, "--weights", str(weights_copy), "--record", "elsewhere.json", "--save")[0] == 0
     assert json.loads(saved.read_bytes())["record_sha256"]
 
 
-def test_a_named_record_of_something_else_is_refused_before_anything_is_measured(here, capsys, monkeypatch):
-    path, _ = here
+def test_a_named_record_of_something_else_is_refused_before_anything_is_measured(paths, capsys, monkeypatch):
+    path, _ = paths
     shutil.copy(path, "named.json")
     monkeypatch.setattr("reprise.cli.evaluate._measure", lambda *_, **__: pytest.fail("measured"))
     for command in (
@@ -202,14 +202,14 @@ def test_a_named_record_of_something_else_is_refused_before_anything_is_measured
     assert Path("named.json").read_bytes() == path.read_bytes()
 
 
-def test_what_no_evaluation_record_holds_is_refused_and_nothing_is_written(here, capsys):
+def test_what_no_evaluation_record_holds_is_refused_and_nothing_is_written(paths, capsys):
     from reprise.records.record import compute_result_digest, load_record, write_record
 
-    path, weights = here
+    path, weights = paths
     saved = Path(resolved()[NAME].get_evaluation_path(0))
-    (here[0].parent / "own.txt").write_text("a\n", "utf-8")
-    asked = (["--text", "own.txt"], ["--by-count", "test"], ["--record", "no-such.json"], ["--replica", "1"])
-    for options in (*asked, ["--replica", "1", "--weights", str(weights)]):
+    (paths[0].parent / "own.txt").write_text("a\n", "utf-8")
+    refused = (["--text", "own.txt"], ["--by-count", "test"], ["--record", "no-such.json"], ["--replica", "1"])
+    for options in (*refused, ["--replica", "1", "--weights", str(weights)]):
         status, _, err = run(capsys, "evaluate", NAME, "--save", *options)
         assert (status, err.count("\n")) == (EXIT_USAGE, 1)
     record = load_record(path)

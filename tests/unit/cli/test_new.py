@@ -67,8 +67,10 @@ def test_a_new_folder_is_sound_and_no_other_is_touched(project, capsys):
     for name in ("My Paper", "class", "9lives", "torch", "json"):
         assert main(["new", str(project / name)]) == 2
     assert {e.config["model"]["name"] for e in resolve_tier(load_project())} == {f"{project.name}.model:SCRN"}
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "tests"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    process = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "tests"], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stdout
 
 
 def test_the_readme_of_a_new_folder_has_commands_that_can_be_called(project):
@@ -259,11 +261,11 @@ def test_the_commands_of_the_docs_print_what_they_say(project, capsys):
     tutorial = (ROOT / "docs/adding.md").read_text(encoding="utf-8").partition("Then replace the example")[0]
     commands = re.findall(r"^    reprise (.*?) +# (.*)$", tutorial.replace("mypaper", project.name), re.MULTILINE)
     assert len(commands) == 8
-    for command, says in commands:
+    for command, output in commands:
         capsys.readouterr()
         assert main(command.split()) == 0, command
         printed = " ".join("".join(capsys.readouterr()).split())
-        pattern = ".*".join(re.escape(" ".join(part.split())) for part in says.split("…"))
+        pattern = ".*".join(re.escape(" ".join(part.split())) for part in output.split("…"))
         assert re.search(pattern, printed), f"{command}: {printed}"
     page = (project / "results/report.html").read_text(encoding="utf-8")
     assert "The SCRN has a lower perplexity than the SRN" in page

@@ -42,14 +42,14 @@ def test_a_folder_in_the_place_of_a_corpus_is_told_before_the_work(clone, capsys
     monkeypatch.setattr("reprise.data.prepare_corpus", pytest.fail)
     experiment = resolved()["digits/lstm-t5"]
     corpus = "data/corpora/digits.npz"
-    found = None, [replace(experiment, corpus=corpus)]
-    monkeypatch.setattr("reprise.cli.steps.load_tier", lambda *_: found)
+    loaded = None, [replace(experiment, corpus=corpus)]
+    monkeypatch.setattr("reprise.cli.steps.load_tier", lambda *_: loaded)
     refusals = (corpus, "is not a regular file; move it away, or name another"), ("data", f"{clone}/data is no ")
-    for place, says in refusals:
+    for place, message in refusals:
         Path(place).parent.mkdir(parents=True, exist_ok=True)
         Path(place).mkdir() if place == corpus else Path(place).touch()
         assert cli.main(["prepare", experiment.id]) == EXIT_USAGE
-        assert capsys.readouterr().err.startswith(f"reprise: error: {corpus}: {says}")
+        assert capsys.readouterr().err.startswith(f"reprise: error: {corpus}: {message}")
         shutil.rmtree("data", ignore_errors=True)
 
 

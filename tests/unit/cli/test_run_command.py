@@ -43,13 +43,15 @@ def place(corpus, tmp_path, monkeypatch):
 def test_without_a_gpu_replicas_train_one_by_one_and_leave_records_that_collect_takes(place):
     one, two = write(small("a", replicas=2), replace(small("b", matrices=5), engine="reference"))
     assert run("--minutes", "5") == 0
-    found = [read_record(Path("out") / path, which) for which in (one, two) for path in which.list_record_paths()]
-    assert [record["status"] for record in found] == ["finished"] * 3
-    assert found[2]["run"]["engine"] == "reference"
+    contents = [
+        read_record(Path("out") / path, resolved) for resolved in (one, two) for path in resolved.list_record_paths()
+    ]
+    assert [record["status"] for record in contents] == ["finished"] * 3
+    assert contents[2]["run"]["engine"] == "reference"
     assert collect([one, two], Path("out"), Path("collected")) == (3, 3)
-    begun = [line.split(" ", 1)[1] for line in log().splitlines() if line.endswith("begins")]
+    started = [line.split(" ", 1)[1] for line in log().splitlines() if line.endswith("begins")]
     # The second replica of an experiment is worth less than the first of another.
-    assert begun == ["p/a replica 0: begins", "p/b replica 0: begins", "p/a replica 1: begins"]
+    assert started == ["p/a replica 0: begins", "p/b replica 0: begins", "p/a replica 1: begins"]
     assert run() == 0
     assert log().count("begins") == 3
 
@@ -69,16 +71,16 @@ def test_when_the_time_is_up_the_state_is_saved_and_the_next_run_goes_on(place, 
 
 
 def test_the_time_is_up_where_no_more_than_that_for_a_save_is_left():
-    ends = [time.monotonic() + left for left in (-1, 2, 60, math.inf)]
+    ends = [time.monotonic() + seconds for seconds in (-1, 2, 60, math.inf)]
     assert [timebox.Runner([], end, print).is_over() for end in ends] == [True, True, False, False]
 
 
 def test_an_experiment_beside_its_paper_is_trained_alone(place):
     one, two, other = write(small("a"), small("b"), replace(small("c"), paper="q"))
     assert run("--paper", "p", "--experiment", "p/b") == 0
-    assert [bool(records(which)) for which in (one, two, other)] == [False, True, False]
+    assert [bool(records(resolved)) for resolved in (one, two, other)] == [False, True, False]
     assert run("--paper", "p", "q") == 0
-    assert all(records(which) for which in (one, two, other))
+    assert all(records(resolved) for resolved in (one, two, other))
 
 
 def test_what_cannot_be_trained_is_told_and_the_rest_is_trained(place):
@@ -125,9 +127,9 @@ def test_a_mistake_of_ours_ends_its_training_alone_and_its_traceback_is_kept(pla
     assert len(records(one)) == 1
 
 
-@pytest.mark.parametrize(("number", "goes_on"), [(errno.EACCES, True), (errno.ENOSPC, False)])
+@pytest.mark.parametrize(("number", "continues"), [(errno.EACCES, True), (errno.ENOSPC, False)])
 def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_the_run(
-    number, goes_on, place, monkeypatch, capsys
+    number, continues, place, monkeypatch, capsys
 ):
     _, second = write(small("a"), small("b"))
     run_jobs = timebox.run_jobs
@@ -139,10 +141,10 @@ def test_a_file_that_cannot_be_had_leaves_out_its_replica_and_a_full_disk_ends_t
 
     monkeypatch.setattr(timebox, "run_jobs", refused)
     assert run() == EXIT_FAILED
-    assert bool(records(second)) is goes_on
-    told = f"checkpoints/a: {os.strerror(number)}; make room or fix the access"
-    assert (f"p/a replica 0: left out: {told}" in log()) is goes_on
-    assert ("checkpoints/a" in capsys.readouterr().err.splitlines()[-1]) is not goes_on
+    assert bool(records(second)) is continues
+    message = f"checkpoints/a: {os.strerror(number)}; make room or fix the access"
+    assert (f"p/a replica 0: left out: {message}" in log()) is continues
+    assert ("checkpoints/a" in capsys.readouterr().err.splitlines()[-1]) is not continues
 
 
 def test_replicas_of_the_experiments_with_the_fewest_records_come_first(tmp_path):
@@ -165,8 +167,8 @@ def test_what_another_process_trains_is_passed_over(place):
 
 def unchanged_facts(path):
     """Say what only a write changes. Reading sets the time of access, by whole seconds where the machine is busy."""
-    found = path.lstat()
-    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns
+    status = path.lstat()
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
 
 
 def test_a_damaged_record_is_told_and_not_taken_for_one_that_is_done(place):
@@ -197,11 +199,11 @@ def test_a_signal_in_any_piece_of_work_stops_the_run(tmp_path, monkeypatch, piec
     advance, pieces, before = FinalDigit.advance, [], signal.getsignal(number)
 
     def signalled(training):
-        found = advance(training)
+        progress = advance(training)
         pieces.append(training.finished)
         if piece == "last" and training.finished or len(pieces) == piece:
             os.kill(os.getpid(), number)
-        return found
+        return progress
 
     monkeypatch.setattr(FinalDigit, "advance", signalled)
     with pytest.raises(Interrupted, match=f"stopped by {number.name}.*the same command goes on"):
@@ -218,12 +220,12 @@ def test_trainings_at_once_leave_what_they_leave_one_after_another(tmp_path):
         experiment(name, DIGITS, None, replicas=2, steps=20, batch_size=4, hidden_size=size, log_every=5)
         for name, size in (("a", 3), ("b", 4), ("c", 5))
     ]
-    found = []
+    digests = []
     for parallel in (1, 3):
         jobs = [jobs_of([one], tmp_path / str(parallel), "stacked") for one in some]
         run = timebox.Runner(jobs, math.inf, lambda line: None, parallel)
         run.run()
         assert [run.failed, run.unfinished, run.held] == [[], [], []]
-        found.append([read_record(job.output, job.resolved)["result_sha256"] for group in jobs for job in group])
-    assert found[0] == found[1]
-    assert len(set(found[0])) == 6
+        digests.append([read_record(job.output, job.resolved)["result_sha256"] for group in jobs for job in group])
+    assert digests[0] == digests[1]
+    assert len(set(digests[0])) == 6

@@ -41,20 +41,20 @@ def test_nothing_is_needed_beyond_torch_numpy_yaml_and_rich(tmp_path, monkeypatc
     Path("config/config.yaml").write_text("papers: []\n", encoding="utf-8")
     code = f"{GUARD}sys.exit(main(['run', '--tier', 'quick', '--corpora', '.']))"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CU")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert process.returncode == 0, process.stderr
     assert read_record(Path(one.get_record_path(0)), one)["status"] == "finished"
 
 
 def test_commands_that_need_more_name_the_package_and_the_remedy_in_one_line():
-    needy = [["collect"], ["resolve"], ["fetch", "ptb"], ["prepare", "p/e"], ["render"], ["verify"], ["estimate"]]
-    needy += [["schemas"], ["collect", "--help"]]
-    code = f"{GUARD}print(*(main(arguments) for arguments in {needy}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.split() == [str(EXIT_USAGE)] * len(needy)
-    lines = done.stderr.splitlines()
+    commands = [["collect"], ["resolve"], ["fetch", "ptb"], ["prepare", "p/e"], ["render"], ["verify"], ["estimate"]]
+    commands += [["schemas"], ["collect", "--help"]]
+    code = f"{GUARD}print(*(main(arguments) for arguments in {commands}))"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert process.stdout.split() == [str(EXIT_USAGE)] * len(commands)
+    lines = process.stderr.splitlines()
     assert [line.partition(";")[0] for line in lines] == [
-        f"reprise: error: {command} needs the package pydantic" for command, *_ in needy
+        f"reprise: error: {command} needs the package pydantic" for command, *_ in commands
     ]
     assert all("`make env`" in line for line in lines)
 

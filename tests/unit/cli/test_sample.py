@@ -15,7 +15,7 @@ from reprise.models.rntn import RNTN
 WORDS = ["</s>", "<unk>", "a", "bc"]
 
 
-def given(**changes):
+def make_arguments(**changes):
     return argparse.Namespace(**{"temperature": 1.0, "top_k": None, "seed": 0, "length": 400} | changes)
 
 
@@ -24,21 +24,25 @@ def fixed(symbols):
 
 
 def counts(**changes):
-    return torch.bincount(torch.tensor(list(draw_symbols(fixed, [0], given(**changes)))), minlength=4)
+    return torch.bincount(torch.tensor(list(draw_symbols(fixed, [0], make_arguments(**changes)))), minlength=4)
 
 
 def test_symbols_are_drawn_as_often_as_the_model_says_and_the_seed_decides():
     drawn = counts(length=4000) / 4000
     assert drawn.sub(torch.tensor([0.5, 0.3, 0.15, 0.05])).abs().max() < 0.03
-    assert [list(draw_symbols(fixed, [0], given(seed=s))) for s in (1, 1)] == [
-        list(draw_symbols(fixed, [0], given(seed=1)))
+    assert [list(draw_symbols(fixed, [0], make_arguments(seed=s))) for s in (1, 1)] == [
+        list(draw_symbols(fixed, [0], make_arguments(seed=1)))
     ] * 2
-    assert list(draw_symbols(fixed, [0], given(seed=1))) != list(draw_symbols(fixed, [0], given(seed=2)))
+    assert list(draw_symbols(fixed, [0], make_arguments(seed=1))) != list(
+        draw_symbols(fixed, [0], make_arguments(seed=2))
+    )
 
 
-@pytest.mark.parametrize(("how", "words"), [({"top_k": 1}, {0}), ({"top_k": 2}, {0, 1}), ({"top_k": 9}, {0, 1, 2, 3})])
-def test_only_the_likeliest_are_drawn(how, words):
-    assert {i for i, n in enumerate(counts(**how).tolist()) if n} == words
+@pytest.mark.parametrize(
+    ("options", "words"), [({"top_k": 1}, {0}), ({"top_k": 2}, {0, 1}), ({"top_k": 9}, {0, 1, 2, 3})]
+)
+def test_only_the_likeliest_are_drawn(options, words):
+    assert {i for i, n in enumerate(counts(**options).tolist()) if n} == words
 
 
 def test_a_low_temperature_draws_the_likeliest_more_often():
@@ -55,7 +59,7 @@ def test_every_symbol_follows_those_before_it():
     def counting(symbols):
         return torch.log(torch.nn.functional.one_hot((symbols[-1] + 1) % 4, 4).double())
 
-    assert list(draw_symbols(counting, [2], given(length=6))) == [3, 0, 1, 2, 3, 0]
+    assert list(draw_symbols(counting, [2], make_arguments(length=6))) == [3, 0, 1, 2, 3, 0]
 
 
 def test_words_have_blanks_between_them_and_sentences_a_line_each():
@@ -80,10 +84,10 @@ def test_a_translation_takes_a_sentence_and_no_prompt(monkeypatch, capsys):
     }.items():
         monkeypatch.setattr(f"reprise.cli.sample.{name}", lambda *_, value=value: value)
     options = dict.fromkeys(("experiment", "tier", "corpus", "weights", "beam"))
-    sample_command(given(**options, replica=0, source="a", prompt=""))
+    sample_command(make_arguments(**options, replica=0, source="a", prompt=""))
     assert capsys.readouterr().out == "[a]\n"
     with pytest.raises(UserError, match="--prompt"):
-        sample_command(given(**options, replica=0, source="a", prompt="x"))
+        sample_command(make_arguments(**options, replica=0, source="a", prompt="x"))
 
 
 def test_neighbours_are_the_nearest_by_cosine_of_what_rows_do_not_share():

@@ -39,20 +39,20 @@ def test_the_record_is_named_and_not_made_twice(clone, capsys):
     assert capsys.readouterr() == (f"{one.get_record_path(7)}: done\n", note)
 
 
-@pytest.mark.parametrize("why", [errno.EIO, errno.EACCES])
-def test_a_record_that_cannot_be_read_is_not_called_damaged(why, clone, capsys, monkeypatch):
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
+def test_a_record_that_cannot_be_read_is_not_called_damaged(number, clone, capsys, monkeypatch):
     path = Path(resolved()["digits/count"].get_record_path(0))
     # Opening names the file, reading from a disk that fails does not.
-    closed = OSError(why, os.strerror(why), *([str(path)] if why == errno.EACCES else []))
+    closed = OSError(number, os.strerror(number), *([str(path)] if number == errno.EACCES else []))
     monkeypatch.setattr(Path, "read_bytes", Mock(side_effect=closed))
     assert train(0) == EXIT_FAILED
     remedy = "make room or fix the access, then run it again"
-    assert capsys.readouterr().err == f"reprise: error: {path}: {os.strerror(why)}; {remedy}\n"
+    assert capsys.readouterr().err == f"reprise: error: {path}: {os.strerror(number)}; {remedy}\n"
 
 
 @pytest.mark.parametrize("base", [SENTENCES, WINDOWS], ids=["r-rntn", "gru-lm"])
 @pytest.mark.parametrize(
-    ("options", "engine", "says"),
+    ("options", "engine", "message"),
     [
         ({"matrices": 41}, "auto", "model {name}: matrices must be in 1 .. 40, the vocabulary, not 41"),
         ({"matrices": 41}, "reference", "model {name}: matrices must be in 1 .. 40, the vocabulary, not 41"),
@@ -60,7 +60,9 @@ def test_a_record_that_cannot_be_read_is_not_called_damaged(why, clone, capsys, 
         ({"hidden_size": 77}, "", "needs more memory than there is; make hidden_size (77) or "),
     ],
 )
-def test_what_a_model_cannot_be_is_one_line_without_a_record(base, options, engine, says, clone, monkeypatch, capsys):
+def test_what_a_model_cannot_be_is_one_line_without_a_record(
+    base, options, engine, message, clone, monkeypatch, capsys
+):
     one = experiment("wide", base, make_corpus(clone).relative_to(clone), **options)
     Path("resolved.json").write_text(one.to_json(), encoding="utf-8")
     if not engine:
@@ -68,7 +70,7 @@ def test_what_a_model_cannot_be_is_one_line_without_a_record(base, options, engi
     command = f"train p/wide --config resolved.json --replica 0 --device cpu --engine {engine or 'auto'}"
     assert main(command.split()) == EXIT_USAGE
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"reprise: error: p/wide: {says.format(**base['model'])}")
+    assert last.startswith(f"reprise: error: p/wide: {message.format(**base['model'])}")
     assert last.endswith("in config/papers/p.yaml")
     assert not Path(one.get_record_path(0)).exists()
 
@@ -77,6 +79,6 @@ def test_what_a_model_cannot_be_is_one_line_without_a_record(base, options, engi
     "error", [MemoryError(), RuntimeError("CUDA out of memory. Tried"), ValueError("array is too big"), ValueError("x")]
 )
 def test_memory_that_does_not_suffice_is_told_with_a_remedy(error):
-    says = "^x$" if str(error) == "x" else "^it: needs more memory than there is; make it smaller$"
-    with pytest.raises((UserError, ValueError), match=says), report_memory("it", "make it smaller"):
+    message = "^x$" if str(error) == "x" else "^it: needs more memory than there is; make it smaller$"
+    with pytest.raises((UserError, ValueError), match=message), report_memory("it", "make it smaller"):
         raise error

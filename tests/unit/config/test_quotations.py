@@ -24,9 +24,9 @@ def letters(text: str) -> str:
 
 def contains(text: str, quote: str) -> bool:
     """Tell whether the parts of a quotation stand in a text in their order; words in brackets are not its own."""
-    found, place = letters(text), 0
+    text_letters, place = letters(text), 0
     for part in map(letters, re.split(r"\[[^\]]*\]|…", quote)):
-        place = found.find(part, place)
+        place = text_letters.find(part, place)
         if place < 0:
             return False
         place += len(part)

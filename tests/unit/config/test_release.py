@@ -18,8 +18,8 @@ RELEASE = ROOT / ".github/workflows/release.yml"
 @pytest.fixture(scope="module")
 def rows():
     command = [sys.executable, str(ROOT / ".ci/main_claims.py")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)["include"], done.stderr
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return json.loads(process.stdout)["include"], process.stderr
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

@@ -37,8 +37,8 @@ def test_the_committed_configuration_is_sound(tier):
 
 def test_the_example_of_the_docs_is_sound(tmp_path):
     project = load_project(add_example(copy_config(tmp_path)))
-    found = [e.id for e in resolve_tier(project, "quick") if e.paper == "sizes"]
-    assert {"sizes/units-10", "sizes/units-20"} <= set(found)
+    names = [e.id for e in resolve_tier(project, "quick") if e.paper == "sizes"]
+    assert {"sizes/units-10", "sizes/units-20"} <= set(names)
     paper = project.papers["sizes"]
     for kind in ("figures", "tables"):
         assert all(find_function(kind, display.function) for display in getattr(paper, kind).values())
@@ -55,9 +55,9 @@ def test_the_experiment_the_alternative_and_the_dataset_of_the_docs_are_sound(tm
     edit(clone, "papers/rrntn.yaml", assumption, assumption + alternative)
     edit(clone, "config.yaml", "\ndatasets:\n", f"\ndatasets:\n{datasets}")
     project = load_project(clone)
-    found = {e.id: e.config for e in resolve_tier(project, "quick")}
-    assert found["rrntn/s-rnn-50"]["model"]["options"]["hidden_size"] == 50
-    assert found["rrntn/s-rnn-50@initial-state=half"]["model"]["options"]["h_0"] == 0.5
+    configs = {e.id: e.config for e in resolve_tier(project, "quick")}
+    assert configs["rrntn/s-rnn-50"]["model"]["options"]["hidden_size"] == 50
+    assert configs["rrntn/s-rnn-50@initial-state=half"]["model"]["options"]["h_0"] == 0.5
     (file,) = project.find_dataset("sums").files
     assert (file.name, file.size) == ("sums.txt", None)
 
@@ -74,7 +74,7 @@ def test_a_changed_hyperparameter_or_raw_file_changes_its_experiments_alone(tmp_
     before = {e.id: e for e in resolve_tier(load_project(copy_config(tmp_path)), "paper")}
     edit(tmp_path, "papers/palindromes.yaml", "steps: {value: 226", "steps: {value: 227")
     edit(tmp_path, "config.yaml", "digest: fcea", "digest: aaaa")
-    changed = {name for name, found in hashes(tmp_path).items() if before[name].config_hash != found}
+    changed = {name for name, config_hash in hashes(tmp_path).items() if before[name].config_hash != config_hash}
     of_ptb = {name for name, e in before.items() if e.config.get("data", {}).get("dataset") == "ptb"}
     assert of_ptb <= changed
     assert {name.partition("@")[0] for name in changed - of_ptb} == {"palindromes/rnn-t10"}
@@ -126,12 +126,12 @@ def test_an_alternative_changes_each_experiment_in_its_own_way_and_number(toy):
     settings = "settings: {steps: 9}, settings_of: {lstm-t5: {hidden_size: 4}}, experiments: [rnn-t5, lstm-t5]"
     other = f"other: {{{settings}, replicas_of: {{lstm-t5: 4}}, tiers: {{quick: {{replicas: 2}}}}}}"
     edit(toy, DIGITS, "source: ours\n  precision", f"source: ours\n    alternatives:\n      {other}\n  precision")
-    found = {e.base: e for e in resolve_tier(load_project(toy), "quick") if e.alternative}
-    sizes = {name: (e.config["model"]["options"]["hidden_size"], e.replicas) for name, e in found.items()}
+    variants = {e.base: e for e in resolve_tier(load_project(toy), "quick") if e.alternative}
+    sizes = {name: (e.config["model"]["options"]["hidden_size"], e.replicas) for name, e in variants.items()}
     assert sizes == {"rnn-t5": (8, 2), "lstm-t5": (4, 4)}
-    assert {e.config["training"]["options"]["steps"] for e in found.values()} == {9}
-    assert found["rnn-t5"].id == "digits/rnn-t5@weight-law=other"
-    assert found["rnn-t5"].origins["training.steps"] == "assumption weight-law"
+    assert {e.config["training"]["options"]["steps"] for e in variants.values()} == {9}
+    assert variants["rnn-t5"].id == "digits/rnn-t5@weight-law=other"
+    assert variants["rnn-t5"].origins["training.steps"] == "assumption weight-law"
     edit(toy, DIGITS, "lower: rnn-t5", "lower: rnn-t5@weight-law=other")
     resolve_tier(load_project(toy))
 
@@ -172,6 +172,6 @@ def test_texts_may_differ_where_the_papers_file_says_so(tmp_path):
     edit(clone, SIZES, UNITS_20, f"{UNITS_20}    data:\n      training_sentences: {{value: 90, from: paper §3}}\n")
     edit(clone, SIZES, "settings: {weight_std: 0.1}", "settings: {seed: 2}")
     edit(clone, SIZES, WIDE, WIDE.replace("}", f", {known}}}"))
-    found = {e.id: e.config for e in resolve_tier(load_project(clone), "quick")}
-    texts = [found[f"sizes/{e}"]["data"]["options"] for e in ("units-10", "units-20", "units-10@start=wide")]
+    configs = {e.id: e.config for e in resolve_tier(load_project(clone), "quick")}
+    texts = [configs[f"sizes/{e}"]["data"]["options"] for e in ("units-10", "units-20", "units-10@start=wide")]
     assert [(text["training_sentences"], text["seed"]) for text in texts] == [(2000, 1), (90, 1), (2000, 2)]

@@ -42,13 +42,15 @@ def pairs(folder, sentence: str, forms: list[str] = FORMS, accounting: str = "wo
     assert [tokens[place] for place in arrays["agreement_position"]] == arrays["agreement_right"].tolist()
     assert (facts["splits"], facts["kinds"], facts["features"]) == (["test1"], list(KINDS), list(FEATURES))
     names = ("kind", "feature", "right", "wrong", "distance")
-    found, counted = set(), Counter()
+    examples, counted = set(), Counter()
     for kind, feature, right, wrong, distance in zip(*(arrays[f"agreement_{n}"].tolist() for n in names), strict=True):
-        found.add((KINDS[kind], FEATURES[feature], vocabulary[right], vocabulary[wrong], distance))
+        examples.add((KINDS[kind], FEATURES[feature], vocabulary[right], vocabulary[wrong], distance))
         counted[KINDS[kind], FEATURES[feature], "distant" if distance >= DISTANT else "near"] += 1
-    told = {(k, f, n): c for k, of in facts["pairs"].items() for f, both in of.items() for n, c in both.items() if c}
-    assert told == counted
-    return found
+    recorded = {
+        (k, f, n): c for k, of in facts["pairs"].items() for f, counts in of.items() for n, c in counts.items() if c
+    }
+    assert recorded == counted
+    return examples
 
 
 ROOT_MAISON = f"{LA_MAISON} 0 root\n"
@@ -57,16 +59,18 @@ BLANCHE, VUE = f"blanche blanc ADJ {FEM} 2 amod", f"vue voir VERB {FEM}|{PART}"
 THE = {("determiner-noun", "Number", "maison", "maisons", 1)}
 
 
-def both(kind: str, distance: int, right: str = "blanche", masc: str = "blanc", plural: str = "blanches") -> set[tuple]:
+def noun_forms(
+    kind: str, distance: int, right: str = "blanche", masc: str = "blanc", plural: str = "blanches"
+) -> set[tuple]:
     return {(kind, "Gender", right, masc, distance), (kind, "Number", right, plural, distance)}
 
 
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
-        (f"{ROOT_MAISON}{DE_PAUL}{BLANCHE}", THE | both("noun-adjective", 3)),
+        (f"{ROOT_MAISON}{DE_PAUL}{BLANCHE}", THE | noun_forms("noun-adjective", 3)),
         # The last word that shows the value gives the distance: an adjective, of one gender or of another.
-        (f"{ROOT_MAISON}{DE_PAUL}neuve neuf ADJ {FEM} 2 amod\n{BLANCHE}", THE | both("noun-adjective", 1)),
+        (f"{ROOT_MAISON}{DE_PAUL}neuve neuf ADJ {FEM} 2 amod\n{BLANCHE}", THE | noun_forms("noun-adjective", 1)),
         (
             f"{ROOT_MAISON}{DE_PAUL}neuf neuf ADJ {MASC} 2 amod\n{BLANCHE}",
             THE
@@ -78,7 +82,7 @@ def both(kind: str, distance: int, right: str = "blanche", masc: str = "blanc", 
         # Participles
         (
             f"{ROOT_MAISON}hier hier ADV _ 4 advmod\n{VUE} 2 acl",
-            THE | both("noun-participle", 2, "vue", "vu", "vues"),
+            THE | noun_forms("noun-participle", 2, "vue", "vu", "vues"),
         ),
         *(
             (
@@ -142,7 +146,7 @@ def test_words_that_agree(tmp_path, sentence, expected):
 @pytest.mark.parametrize(("accounting", "distance"), [("words", 4), ("surface", 5), ("rows", 5)])
 def test_distances_and_positions_are_those_of_the_stream(tmp_path, accounting, distance):
     sentence = f"{ROOT_MAISON}du\nde de ADP _ 5 case\nle le DET {MASC} 5 det\nport port NOUN _ 2 nmod\n{BLANCHE}"
-    assert pairs(tmp_path, sentence, accounting=accounting) >= both("noun-adjective", distance)
+    assert pairs(tmp_path, sentence, accounting=accounting) >= noun_forms("noun-adjective", distance)
 
 
 def test_the_wrong_form_is_unambiguous_and_the_most_frequent(tmp_path):

@@ -79,10 +79,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("dataset", "files", "options", "told"), CASES, ids=[case[3] for case in CASES])
-def test_bad_input_is_one_line(tmp_path, dataset, files, options, told):
+@pytest.mark.parametrize(("dataset", "files", "options", "message"), CASES, ids=[case[3] for case in CASES])
+def test_bad_input_is_one_line(tmp_path, dataset, files, options, message):
     prepare = getattr(dataset, "prepare", dataset)
-    with pytest.raises(UserError, match=told) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         prepare(written(tmp_path / "raw", files), options)
     assert "\n" not in str(caught.value)
 

@@ -53,8 +53,8 @@ def test_round_trip(path, tmp_path):
     assert (tmp_path / "sub" / "b.npz").read_bytes() == path.read_bytes()
 
 
-def rows(tokens, offsets, of=np.int32):
-    return {"splits": {"train": Split(np.array(tokens, of), np.array(offsets, np.int64))}}
+def rows(tokens, offsets, dtype=np.int32):
+    return {"splits": {"train": Split(np.array(tokens, dtype), np.array(offsets, np.int64))}}
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def test_corpus_that_does_not_fit_is_not_saved(tmp_path, change):
 
 
 def test_damaged_files(path):
-    whole = path.read_bytes()
-    for kept in (0, 1, 100, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:kept])
+    content = path.read_bytes()
+    for length in (0, 1, 100, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
         with pytest.raises(UserError, match=r"a\.npz: damaged corpus .*remove it"):
             Corpus.load(path)
     survived = 0
-    places = range(0, len(whole), 5)
+    places = range(0, len(content), 5)
     for place in places:  # one byte at a time: refused, or of no meaning to anybody
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
         try:
             loaded = Corpus.load(path)
         except UserError:
@@ -118,7 +118,7 @@ def header_with(**values):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"tokens.train": np.array([2, 0, 3, 0, 1], np.int32)}, "damaged corpus"),
         ({"offsets.train": np.array([0, 3, 6], np.int64)}, "damaged corpus"),
@@ -134,11 +134,11 @@ def header_with(**values):
         ({"header": np.frombuffer(b'{"format": "reprise-corpus-0"}', np.uint8)}, FOREIGN),
     ],
 )
-def test_whole_file_with_parts_that_do_not_fit(path, change, told):
+def test_whole_file_with_parts_that_do_not_fit(path, change, message):
     with np.load(path) as arrays:
         parts = {**arrays, **change}
     np.savez(path, **{name: array for name, array in parts.items() if array is not None})
-    with pytest.raises(UserError, match=rf"a\.npz: {told}"):
+    with pytest.raises(UserError, match=rf"a\.npz: {message}"):
         Corpus.load(path)
 
 
@@ -160,7 +160,7 @@ def test_prepare_corpus(toy, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "test", "told"),
+    ("change", "test", "message"),
     [
         (
             {"expected": {"tokens": {"train": 5}}},
@@ -173,10 +173,10 @@ def test_prepare_corpus(toy, tmp_path):
         ({}, None, "ptb.test.txt: no such raw file"),
     ],
 )
-def test_what_cannot_be_prepared_leaves_no_corpus(toy, tmp_path, change, test, told):
+def test_what_cannot_be_prepared_leaves_no_corpus(toy, tmp_path, change, test, message):
     file = tmp_path / "raw" / "toy" / "ptb.test.txt"
     file.unlink() if test is None else file.write_text(test)
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         prepare_corpus(toy.model_copy(update=change), {}, tmp_path / "raw", tmp_path / "toy.npz")
     assert not (tmp_path / "toy.npz").exists()
 

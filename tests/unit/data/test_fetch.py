@@ -27,29 +27,29 @@ LIMIT = 1 << 20
 
 
 @pytest.fixture
-def asked(server):
+def requests(server):
     """The requests of each path that the server has had; some are answered well only after some."""
-    asked = Counter()
+    requests = Counter()
 
     def answer(path: str) -> tuple[int, int | None, bytes]:
-        asked[path] += 1
+        requests[path] += 1
         if path == "/gone":
             return 404, 0, b""
-        if path == "/down" or (path == "/twice" and asked[path] <= 2):
+        if path == "/down" or (path == "/twice" and requests[path] <= 2):
             return 500, 0, b""
         body = {"/wrong": WRONG, "/html": HTML}.get(path, RIGHT)
-        broken = path in ("/truncated", "/unsized") or (path == "/truncated-once" and asked[path] == 1)
+        broken = path in ("/truncated", "/unsized") or (path == "/truncated-once" and requests[path] == 1)
         return 200, None if path == "/unsized" else len(body), body[:70_000] if broken else body
 
     server.answer = answer
-    return asked
+    return requests
 
 
 class Fetching:
     """A dataset of one file `a.txt`, the lines that were said, and a mirror that may hold files."""
 
     def __init__(self, folder: Path) -> None:
-        self.raw, self.mirror, self.said = folder / "raw", folder / "mirror", []
+        self.raw, self.mirror, self.messages = folder / "raw", folder / "mirror", []
         self.target = self.raw / "toy/a.txt"
         self.mirror.mkdir()
 
@@ -63,19 +63,19 @@ class Fetching:
         file = RawFile(**{"name": "a.txt", "url": url, "algorithm": "sha256", "digest": SHA256, **values})
         of_dataset = dict.fromkeys(("title", "licence", "homepage", "prepare"), "")
         spec = NamedDataset(name="toy", mirror="toys", files=[file], **of_dataset)
-        path = fetch_file(spec, file, self.raw, mirror or self.mirror, self.said.append, pause)
+        path = fetch_file(spec, file, self.raw, mirror or self.mirror, self.messages.append, pause)
         assert path == self.target
         return path.read_bytes()
 
-    def refused(self, url: str | None, **values: object) -> str:
-        before = self.left()
+    def get_refusal(self, url: str | None, **values: object) -> str:
+        before = self.list_files()
         with pytest.raises(UserError) as caught:
             self.get(url, **values)
         assert "\n" not in str(caught.value)
-        assert self.left() == before
+        assert self.list_files() == before
         return str(caught.value)
 
-    def left(self) -> list[str]:
+    def list_files(self) -> list[str]:
         """Every file under raw/, hidden ones too."""
         return sorted(path.name for path in self.raw.rglob("*") if path.is_file())
 
@@ -85,30 +85,30 @@ def fetching(tmp_path):
     return Fetching(tmp_path)
 
 
-def test_right_file_is_downloaded_once(server, asked, fetching):
+def test_right_file_is_downloaded_once(server, requests, fetching):
     right = f"{server.url}/right"
     assert fetching.get(right) == RIGHT
-    assert fetching.said == [f"toy/a.txt: downloaded from {right} ({len(RIGHT):,} bytes)"]
+    assert fetching.messages == [f"toy/a.txt: downloaded from {right} ({len(RIGHT):,} bytes)"]
     fetching.get(right)
-    assert fetching.said[1:] == ["toy/a.txt: already there, checksum verified"]
-    assert asked == {"/right": 1}
+    assert fetching.messages[1:] == ["toy/a.txt: already there, checksum verified"]
+    assert requests == {"/right": 1}
     fetching.target.write_bytes(WRONG)
     assert fetching.get(right) == RIGHT
-    assert "wrong checksum" in fetching.said[2]
+    assert "wrong checksum" in fetching.messages[2]
     fetching.target.write_bytes(WRONG)
-    fetching.refused(f"{server.url}/down")
+    fetching.get_refusal(f"{server.url}/down")
     assert fetching.target.read_bytes() == WRONG  # whoever changed the file has it still
 
 
-def test_what_was_gone_is_asked_for_again_after_longer_pauses(server, asked, fetching, monkeypatch):
+def test_what_was_gone_is_asked_for_again_after_longer_pauses(server, requests, fetching, monkeypatch):
     for path in ("twice", "truncated-once"):
         assert fetching.get(f"{server.url}/{path}") == RIGHT
         fetching.target.unlink()
-    assert asked == {"/twice": 3, "/truncated-once": 2}
+    assert requests == {"/twice": 3, "/truncated-once": 2}
     pauses = []
     monkeypatch.setattr("reprise.data.fetch.time.sleep", pauses.append)
-    assert "HTTP 500" in fetching.refused(f"{server.url}/down", pause=1.0)
-    assert (asked["/down"], pauses) == (4, [1.0, 2.0, 4.0])
+    assert "HTTP 500" in fetching.get_refusal(f"{server.url}/down", pause=1.0)
+    assert (requests["/down"], pauses) == (4, [1.0, 2.0, 4.0])
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_what_was_gone_is_asked_for_again_after_longer_pauses(server, asked, fet
         ("right", 1000, 1, "more than the 1,000 bytes"),
     ],
 )
-def test_a_wrong_answer(server, asked, fetching, path, size, attempts, words):
-    message = fetching.refused(f"{server.url}/{path}", size=size)
+def test_a_wrong_answer(server, requests, fetching, path, size, attempts, words):
+    message = fetching.get_refusal(f"{server.url}/{path}", size=size)
     assert words in message
     assert "or set REPRISE_MIRROR to a folder that holds toys/a.txt" in message
-    assert asked == {f"/{path}": attempts}
+    assert requests == {f"/{path}": attempts}
 
 
 @contextmanager
@@ -157,18 +157,18 @@ def raw_server(answer: bytes, drip: bytes = b""):
 
 
 GZ = gzip.compress(RIGHT, mtime=0)
-FOUND = b"HTTP/1.1 301 Moved\r\nLocation: %s\r\n\r\n"
+MOVED = b"HTTP/1.1 301 Moved\r\nLocation: %s\r\n\r\n"
 ANSWER = b"HTTP/1.1 200 OK\r\n%s\r\n\r\n"
 
 
 @pytest.mark.parametrize(
     ("answer", "size"),
     [
-        (FOUND % b"https://[fe80::/a.txt", None),
-        (FOUND % b"//..example/a.txt", None),
-        (FOUND % b"http://\xc3\x28/a.txt", None),
-        (FOUND % b"http://host:99999999/a.txt", None),
-        (FOUND % b"gopher://127.0.0.1/a.txt", None),
+        (MOVED % b"https://[fe80::/a.txt", None),
+        (MOVED % b"//..example/a.txt", None),
+        (MOVED % b"http://\xc3\x28/a.txt", None),
+        (MOVED % b"http://host:99999999/a.txt", None),
+        (MOVED % b"gopher://127.0.0.1/a.txt", None),
         (ANSWER % (b"Content-Length: " + b"7" * 6000), None),
         (ANSWER % b"Content-Length: 99999999999999999999" + RIGHT, 100_000),
         (ANSWER % b"Content-Length: 1, 2" + RIGHT, None),
@@ -183,7 +183,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\n%s\r\n\r\n"
 def test_an_answer_that_is_not_http_is_one_line(fetching, monkeypatch, answer, size):
     monkeypatch.setenv("NO_PROXY", "*")
     with raw_server(answer) as port:
-        message = fetching.refused(f"http://127.0.0.1:{port}/a.txt", size=size)
+        message = fetching.get_refusal(f"http://127.0.0.1:{port}/a.txt", size=size)
     assert message.startswith("toy/a.txt: ")
     assert f"127.0.0.1:{port}/a.txt" in message or "bytes expected" in message
     assert len(message) < 500
@@ -192,7 +192,7 @@ def test_an_answer_that_is_not_http_is_one_line(fetching, monkeypatch, answer, s
 
 @pytest.mark.parametrize("url", ["http://a..b/x", "http://[::1/x", f"http://{'x' * 80}.net/x", "http://h:99999/x"])
 def test_an_address_that_is_not_valid_is_one_line(fetching, url):
-    assert url in fetching.refused(url)
+    assert url in fetching.get_refusal(url)
 
 
 def test_bytes_are_checked_as_they_were_sent(fetching, monkeypatch):
@@ -209,42 +209,42 @@ def test_a_server_that_drips_or_hangs_is_left(fetching, monkeypatch, answer, dri
     monkeypatch.setattr("reprise.data.fetch._ATTEMPTS", 2)
     with raw_server(answer, drip) as port:
         begin = time.monotonic()
-        assert "too slow" in fetching.refused(f"http://127.0.0.1:{port}/a.txt")
+        assert "too slow" in fetching.get_refusal(f"http://127.0.0.1:{port}/a.txt")
         assert time.monotonic() - begin < 10
 
 
 @pytest.mark.parametrize("path", ["right", "gone", "down", "wrong"])
-def test_no_password_is_printed(server, asked, fetching, path):
+def test_no_password_is_printed(server, requests, fetching, path):
     url = f"{server.url}/{path}".replace("//", "//me:secret@")
-    text = str(fetching.get(url)) if path == "right" else fetching.refused(url)
-    assert "secret" not in text + "".join(fetching.said)
+    text = str(fetching.get(url)) if path == "right" else fetching.get_refusal(url)
+    assert "secret" not in text + "".join(fetching.messages)
     fetching.target.unlink(missing_ok=True)
-    assert "secret" not in fetching.refused("http://me:secret@[::1/a")
+    assert "secret" not in fetching.get_refusal("http://me:secret@[::1/a")
 
 
 def test_no_network(fetching):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # bound, but nobody listens
-        assert "no network" in fetching.refused(f"http://127.0.0.1:{unused.getsockname()[1]}/right")
+        assert "no network" in fetching.get_refusal(f"http://127.0.0.1:{unused.getsockname()[1]}/right")
 
 
-def test_the_mirror_comes_first_unless_its_file_is_wrong(server, asked, fetching):
-    there = fetching.put(RIGHT)
+def test_the_mirror_comes_first_unless_its_file_is_wrong(server, requests, fetching):
+    mirrored = fetching.put(RIGHT)
     assert fetching.get(f"{server.url}/right") == RIGHT
-    assert fetching.said == [f"toy/a.txt: from the mirror, {there}"]
-    assert not asked
+    assert fetching.messages == [f"toy/a.txt: from the mirror, {mirrored}"]
+    assert not requests
     fetching.target.unlink()
     fetching.put(WRONG)
     assert fetching.get(f"{server.url}/right") == RIGHT
-    assert f"refused {there} of the mirror" in fetching.said[1]
+    assert f"refused {mirrored} of the mirror" in fetching.messages[1]
     fetching.target.unlink()
     for path in ("wrong", "down"):
-        message = fetching.refused(f"{server.url}/{path}")
-        assert f", or replace {there} of the mirror, which has another checksum" in message
+        message = fetching.get_refusal(f"{server.url}/{path}")
+        assert f", or replace {mirrored} of the mirror, which has another checksum" in message
         assert "REPRISE_MIRROR" not in message
 
 
-def test_a_mirror_without_the_file(server, asked, fetching, tmp_path):
+def test_a_mirror_without_the_file(server, requests, fetching, tmp_path):
     for mirror in (fetching.mirror, tmp_path / "none"):
         assert fetching.get(f"{server.url}/right", mirror) == RIGHT
         fetching.target.unlink()
@@ -252,18 +252,18 @@ def test_a_mirror_without_the_file(server, asked, fetching, tmp_path):
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha1", "git-blob"])
 def test_a_file_that_the_mirror_alone_has_is_checked(fetching, tmp_path, algorithm):
-    assert "has no url and no mirror has it; set REPRISE_MIRROR to a folder" in fetching.refused(None)
+    assert "has no url and no mirror has it; set REPRISE_MIRROR to a folder" in fetching.get_refusal(None)
     (tmp_path / "x").write_bytes(RIGHT)
-    given = {"algorithm": algorithm, "digest": compute_digest(tmp_path / "x", algorithm)}
-    there = fetching.put(WRONG)
-    assert f"key datasets.toy.files, or replace {there}" in fetching.refused(None, **given)
-    there.unlink()
+    checksum = {"algorithm": algorithm, "digest": compute_digest(tmp_path / "x", algorithm)}
+    mirrored = fetching.put(WRONG)
+    assert f"key datasets.toy.files, or replace {mirrored}" in fetching.get_refusal(None, **checksum)
+    mirrored.unlink()
     fetching.target.parent.mkdir(parents=True)
     fetching.target.write_bytes(WRONG)  # a text of one's own, put there by hand
-    assert "key datasets.toy.files" in fetching.refused(None, **given)
+    assert "key datasets.toy.files" in fetching.get_refusal(None, **checksum)
     assert fetching.target.read_bytes() == WRONG
     fetching.put(RIGHT)
-    assert fetching.get(None, **given) == RIGHT
+    assert fetching.get(None, **checksum) == RIGHT
 
 
 def test_checksums_are_those_of_git_and_openssl(tmp_path):
@@ -284,19 +284,19 @@ def zipped(fetching):
 
 def test_member_of_an_archive(fetching, zipped):
     assert fetching.get(**zipped) == RIGHT
-    assert ["from the mirror" in fetching.said[0], "taken out of z.zip" in fetching.said[1]] == [True, True]
+    assert ["from the mirror" in fetching.messages[0], "taken out of z.zip" in fetching.messages[1]] == [True, True]
     fetching.target.write_bytes(WRONG)
     (fetching.mirror / "toys/z.zip").unlink()  # now out of the archive that is kept in raw/
     assert fetching.get(**zipped) == RIGHT
-    assert fetching.left() == ["a.txt", "z.zip"]
+    assert fetching.list_files() == ["a.txt", "z.zip"]
     fetching.get(**zipped)
-    assert fetching.said[-1] == "toy/a.txt: already there, checksum verified"
+    assert fetching.messages[-1] == "toy/a.txt: already there, checksum verified"
     fetching.target.write_bytes(WRONG)
     assert fetching.get(**zipped | {"member_digest": None}) == RIGHT
     fetching.target.unlink()
     fetching.put(RIGHT)  # the member itself in the mirror
     assert fetching.get(**zipped) == RIGHT
-    assert "a.txt: from the mirror" in fetching.said[-1]
+    assert "a.txt: from the mirror" in fetching.messages[-1]
     start = ("sha256", hashlib.sha256(RIGHT[:1234]).hexdigest())
     assert fetching.get(**zipped | {"prefix": 1234, "member_digest": start}) == RIGHT[:1234]
 
@@ -305,7 +305,7 @@ def test_member_of_an_archive(fetching, zipped):
 def test_a_wrong_member_is_refused(fetching, zipped, change):
     with pytest.raises(UserError, match="checksum|holds no file"):
         fetching.get(**zipped | change)
-    assert fetching.left() == ["z.zip"]
+    assert fetching.list_files() == ["z.zip"]
 
 
 @pytest.mark.parametrize("member", [False, True])
@@ -324,7 +324,7 @@ def test_a_full_disk_is_named_and_not_what_is_read(fetching, zipped, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("name", "prefix", "keep", "told"),
+    ("name", "prefix", "keep", "message"),
     [
         ("b", None, 1.0, "holds no file"),
         ("bomb", None, 1.0, "more than"),
@@ -333,15 +333,15 @@ def test_a_full_disk_is_named_and_not_what_is_read(fetching, zipped, monkeypatch
         ("a.txt", None, None, "cannot be unpacked"),
     ],
 )
-def test_what_cannot_be_taken_out_of_an_archive_is_one_line(tmp_path, name, prefix, keep, told):
+def test_what_cannot_be_taken_out_of_an_archive_is_one_line(tmp_path, name, prefix, keep, message):
     """Of an archive that is cut off after a share of its bytes, or (None) has one wrong byte."""
     archive = tmp_path / "z.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
         for member, content in {"a.txt": b"one\n" * 100, "../c.txt": b"three", "bomb": b"\0" * (2 * LIMIT)}.items():
             opened.writestr(zipfile.ZipInfo(member), content, zipfile.ZIP_DEFLATED)
     assert read_member(archive, "../c.txt", LIMIT) == b"three"
-    whole = archive.read_bytes()
-    flipped = whole[:45] + bytes([whole[45] ^ 255]) + whole[46:]
-    archive.write_bytes(flipped if keep is None else whole[: int(keep * len(whole))])
-    with pytest.raises(UserError, match=rf"z\.zip: .*{told}"):
+    data = archive.read_bytes()
+    flipped = data[:45] + bytes([data[45] ^ 255]) + data[46:]
+    archive.write_bytes(flipped if keep is None else data[: int(keep * len(data))])
+    with pytest.raises(UserError, match=rf"z\.zip: .*{message}"):
         read_member(archive, name, LIMIT, prefix)

@@ -39,8 +39,8 @@ def test_a_generated_text_follows_from_its_options(tmp_path, module):
     seed = "seed" if "seed" in GENERATED[module] else "fold_seed"
     for name, changed in (("a", {}), ("b", {}), ("c", {seed: 4})):
         module.prepare(tmp_path, GENERATED[module] | changed).save(tmp_path / name)
-    first, again, other = ((tmp_path / name).read_bytes() for name in "abc")
-    assert first == again != other
+    first, second, other = ((tmp_path / name).read_bytes() for name in "abc")
+    assert first == second != other
 
 
 @pytest.mark.parametrize("size", [16, 50, 1000, 6000])
@@ -216,5 +216,5 @@ def test_the_wrong_form_never_stands_where_the_right_one_does(corpus):
 
 def test_texts_too_short_for_a_pair_have_none():
     """Seed 26 draws tests of at most five tokens."""
-    found = synthetic_tags.prepare(None, {"vocabulary_size": 16, "training_sentences": 10, "seed": 26})
-    assert not any(len(found.extra[f"agreement_{name}"]) for name in ("position", "right", "wrong"))
+    corpus = synthetic_tags.prepare(None, {"vocabulary_size": 16, "training_sentences": 10, "seed": 26})
+    assert not any(len(corpus.extra[f"agreement_{name}"]) for name in ("position", "right", "wrong"))

@@ -61,8 +61,8 @@ def experiments(project):
 def test_records_and_corpora_of_the_two_texts_never_mix(clone, tmp_path, monkeypatch):
     mikolov = experiments(load_project(clone))
     folder = ldc_folder(tmp_path / "ldc")
-    given = load_project(clone, {"ldc_wsj": str(folder)})
-    raw = experiments(given)
+    project = load_project(clone, {"ldc_wsj": str(folder)})
+    raw = experiments(project)
     trained = [name for name, experiment in mikolov.items() if not experiment.is_check]
     assert len(trained) > 25
     for name in trained:

@@ -106,7 +106,7 @@ def test_parts_of_release_1_3_have_the_counts_of_the_paper(mirror, part, sentenc
         accounting: [row for sentence in treebank.sentences for row in select_rows(sentence, accounting)]
         for accounting in ("rows", "surface", "words")
     }
-    counted = {accounting: len(found) for accounting, found in rows.items()}
+    counted = {accounting: len(selected) for accounting, selected in rows.items()}
     assert (len(treebank.sentences), treebank.lines) == (sentences, lines)
     assert counted == {"rows": lines, "surface": words + ranges, "words": words}
     assert {tag for row in rows["rows"] for tag in list_tags(row.upos, row.features)} <= set(PAPER_TAGS)

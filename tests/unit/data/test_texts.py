@@ -124,8 +124,8 @@ def test_bigrams_neither_overlap_nor_leave_words():
     assert (len(CHARACTERS), len(SYMBOLS), len(set(SYMBOLS))) == (27, 703, 703)
     assert [SYMBOLS[i] for i in (0, 1, 26, 27, 28, 53, 702)] == [" ", "a", "z", "aa", "ab", "ba", "zz"]
     split = cut_lines(["state art", "a", "ab cde zz"], "bigrams")
-    wanted = [["st", "at", "e", " ", "ar", "t"], ["a"], ["ab", " ", "cd", "e", " ", "zz"]]
-    assert [SYMBOLS[token] for token in split.tokens] == sum(wanted, [])
+    expected = [["st", "at", "e", " ", "ar", "t"], ["a"], ["ab", " ", "cd", "e", " ", "zz"]]
+    assert [SYMBOLS[token] for token in split.tokens] == sum(expected, [])
     assert split.offsets.tolist() == [0, 6, 7, 13]
     assert [SYMBOLS[token] for token in cut_lines(["a zz"], "characters").tokens] == list("a zz")
 
@@ -138,9 +138,9 @@ def test_every_line_is_tested_once_in_folds_that_their_seed_draws():
         others = (fold != TEST).sum()
         assert (fold == VALID).sum() == round(others / 10)
         assert (fold == TRAIN).sum() == others - round(others / 10)
-    again = assign_folds(1003, 5, seed=1)
+    second = assign_folds(1003, 5, seed=1)
     # lines of the same fold under two seeds: a fifth by chance
-    assert 0.1 < np.mean(again[0][part[0] == TEST] == TEST) < 0.3
+    assert 0.1 < np.mean(second[0][part[0] == TEST] == TEST) < 0.3
     # fold by fold other lines are held out for validation, and not those of one stretch
     assert 0.02 < np.mean((part[1] == VALID)[part[0] == VALID]) < 0.25
     assert np.std(np.flatnonzero(part[0] == TEST)) > 250
@@ -271,19 +271,19 @@ def test_palindromes_read_the_same_backwards_and_follow_the_generator(length):
     inputs, targets = draw_palindromes(length, 64, torch.Generator().manual_seed(7))
     assert (inputs.shape, targets.shape) == ((length - 1, 64), (64,))
     assert inputs.dtype == targets.dtype == torch.int64
-    whole = torch.cat([inputs, targets[None]])
-    assert torch.equal(whole, whole.flip(0))
+    sequences = torch.cat([inputs, targets[None]])
+    assert torch.equal(sequences, sequences.flip(0))
     assert torch.equal(inputs, draw_palindromes(length, 64, torch.Generator().manual_seed(7))[0])
     assert not torch.equal(inputs, draw_palindromes(length, 64, torch.Generator().manual_seed(8))[0])
 
 
 def test_the_left_half_of_palindromes_is_uniform_and_independent():
-    left = draw_palindromes(5, 40_000, torch.Generator().manual_seed(1))[0][
+    halves = draw_palindromes(5, 40_000, torch.Generator().manual_seed(1))[0][
         :3
     ]  # (3, B): two mirrored, the middle digit
-    for row in left:
+    for row in halves:
         shares = torch.bincount(row, minlength=10) / 40_000
         assert len(shares) == 10
         assert (shares - 0.1).abs().max() < 0.0075
-    for a, b in combinations(left, 2):
+    for a, b in combinations(halves, 2):
         assert abs((a == b).double().mean() - 0.1) < 0.0075

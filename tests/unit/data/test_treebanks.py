@@ -64,10 +64,10 @@ def test_features_are_a_set(tmp_path):
     ],
 )
 def test_a_malformed_row_is_one_line_with_file_and_line(tmp_path, old, new, line, problem):
-    whole = text([LE_CHAT])
-    assert old in whole
+    content = text([LE_CHAT])
+    assert old in content
     path = tmp_path / "toy-ud-dev.conllu"
-    path.write_text(whole.replace(old, new, 1), encoding="utf-8")
+    path.write_text(content.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(UserError, match=rf"^{path}: line {line}: .*{problem}.*; correct the file, .*$"):
         read_treebank(path)
 

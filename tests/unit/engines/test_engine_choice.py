@@ -228,12 +228,12 @@ KILLED = 'case "$*" in *native*) kill -9 $$;; *--version*) ;; *) for last; do :;
 
 
 @pytest.mark.parametrize(
-    ("script", "says"), [('echo "x.cpp:1: error: no" >&2\nexit 1', "error: no"), (KILLED, "status -9")]
+    ("script", "message"), [('echo "x.cpp:1: error: no" >&2\nexit 1', "error: no"), (KILLED, "status -9")]
 )
-def test_a_compiler_that_fails_is_reported_and_leaves_no_library(fresh_build, use_compiler, script, says):
+def test_a_compiler_that_fails_is_reported_and_leaves_no_library(fresh_build, use_compiler, script, message):
     """Of one that is killed a slow library would be taken for the fast one from then on."""
     use_compiler(script)
-    with pytest.raises(build.NoCompiler, match=says):
+    with pytest.raises(build.NoCompiler, match=message):
         build.build_library("rntn")
     assert list((fresh_build / "built").iterdir()) == []
 
@@ -254,5 +254,5 @@ def test_processes_that_begin_together_compile_once(fresh_build, use_compiler, m
 
 
 def test_the_configuration_knows_the_engines_that_there_are():
-    there = {name for family, *_ in FAMILIES.values() for name in family.choose.names}
-    assert set(get_args(Engine)) == {"auto", "stacked", *there}
+    names = {name for family, *_ in FAMILIES.values() for name in family.choose.names}
+    assert set(get_args(Engine)) == {"auto", "stacked", *names}

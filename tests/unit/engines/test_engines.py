@@ -43,8 +43,8 @@ def with_gradients(call: Callable[[Any, Any], Any]) -> Callable[[Any, nn.Module,
     """A step of an engine that leaves gradients in the model."""
 
     def step(engine: Any, model: nn.Module, batch: Any) -> Found:
-        found = call(engine, batch)
-        return found, {name: p.grad.double() for name, p in model.named_parameters()}
+        result = call(engine, batch)
+        return result, {name: p.grad.double() for name, p in model.named_parameters()}
 
     return step
 
@@ -55,8 +55,8 @@ def descending(call: Callable[[Any, Any], Any]) -> Callable[[Any, nn.Module, Any
     def step(engine: Any, model: nn.Module, batch: Any) -> Found:
         start = model.state_dict()
         engine.load(start)
-        found = call(engine, batch)
-        return found, {name: value.double() - start[name].double() for name, value in engine.export().items()}
+        result = call(engine, batch)
+        return result, {name: value.double() - start[name].double() for name, value in engine.export().items()}
 
     return step
 
@@ -111,14 +111,14 @@ def loglinear_step(engine: Any, model: nn.Module, batch: Any) -> Found:
     engine.state = None
     if carried:
         engine.reset(x.shape[1])
-    found = [engine.evaluate(x, y)] if carried else [engine.evaluate(x, y), engine.compute_log_probabilities(x).exp()]
+    results = [engine.evaluate(x, y)] if carried else [engine.evaluate(x, y), engine.compute_log_probabilities(x).exp()]
     fast = engine.name == "fused"
     if fast:
         engine.optimiser = Recorder(engine.p)
-    found.append(engine.train(x, y, loglinear.StepSettings(learning_rate=0.0, rho=0.9, epsilon=1e-8)))
+    results.append(engine.train(x, y, loglinear.StepSettings(learning_rate=0.0, rho=0.9, epsilon=1e-8)))
     state = [part.clone() for pair in engine.state or () for part in pair]
     gradients = engine.optimiser.gradients if fast else {n: p.grad for n, p in engine.model.named_parameters()}
-    return [*found, *state], {name: gradient.double() for name, gradient in gradients.items()}
+    return [*results, *state], {name: gradient.double() for name, gradient in gradients.items()}
 
 
 FAMILIES = {
@@ -211,25 +211,25 @@ def batches(family: str, model: nn.Module) -> list[Any]:
         data = [Subsequences(*xy, np.array([0, xy.shape[1]]), np.array([False]), 1000) for xy in words]
         several = cut_subsequences(random_split(model.vocabulary, (64, 20, 20, 7, 13, 20, 1, 2)), start=0, length=20)
         return [
-            *((part, FAR, *how) for part in data for how in (("sum", 0.5), ("mean", 0.0))),
+            *((part, FAR, *mode) for part in data for mode in (("sum", 0.5), ("mean", 0.0))),
             (several, 0.3, "sum", 0.5),
         ]
     if family == "gated":
         V, sizes = model.vocabulary, (model.embedding, model.hidden)
-        masks = lambda *of: tuple((torch.rand(*of, n, generator=random) > 0.4) / 0.6 for n in sizes)  # noqa: E731
+        masks = lambda *shape: tuple((torch.rand(*shape, n, generator=random) > 0.4) / 0.6 for n in sizes)  # noqa: E731
         shapes = ((7, 3), (1, 1), (12, 20), (1, 20), (9, 1))
-        dropped = [(draw(V, *of), draw(V, *of), masks(*of), "sum-steps", 1e-2) for of in shapes]
+        dropped = [(draw(V, *shape), draw(V, *shape), masks(*shape), "sum-steps", 1e-2) for shape in shapes]
         return [*dropped, *((x, y, None, "mean-steps", 1e9) for x, y, *_ in dropped)]
     shapes = ((8, 5), (1, 9), (3, 1), (8, 32))  # T, B: a last batch, one word, one stream, the paper's window
     every = [(*windows(model, T, B, seed=B, every=True), carried) for T, B in shapes for carried in (False, True)]
     return [*every, *((*windows(model, T, B, seed=T), False) for T, B in shapes)]
 
 
-def numbers(found: Any) -> Tensor:
+def numbers(result: Any) -> Tensor:
     """All numbers in what a step found, one after another."""
-    if isinstance(found, (list, tuple)):
-        return torch.cat([numbers(one) for one in found])
-    return torch.as_tensor(found, dtype=torch.float64).flatten()
+    if isinstance(result, (list, tuple)):
+        return torch.cat([numbers(one) for one in result])
+    return torch.as_tensor(result, dtype=torch.float64).flatten()
 
 
 @IN_EACH_WIDTH
@@ -239,8 +239,8 @@ def test_a_step_is_that_of_the_readable_model_in_float64(family, name, march):
     exact_model = copy.deepcopy(model).double()
     fast, exact = choose(choose.fast.name, model), choose("reference", exact_model)
     for batch in batches(family, model):
-        (found, ours), (expected, theirs) = step(fast, model, batch), step(exact, exact_model, batch)
-        torch.testing.assert_close(numbers(found), numbers(expected), rtol=1e-5, atol=2e-5)
+        (result, ours), (expected, theirs) = step(fast, model, batch), step(exact, exact_model, batch)
+        torch.testing.assert_close(numbers(result), numbers(expected), rtol=1e-5, atol=2e-5)
         assert list(ours) == list(theirs)
         rounding = 1e-7 * numbers(list(theirs.values())).norm()  # where terms of a small gradient cancel
         for parameter, value in theirs.items():
@@ -255,9 +255,9 @@ def test_the_same_batch_gives_the_same_bits_whatever_was_computed_before(family,
     expected, gradients = step(choose(choose.fast.name, model), model, first)
     engine = choose(choose.fast.name, model)
     for batch in (*others, first):
-        found, again = step(engine, model, batch)
-    assert torch.equal(numbers(found), numbers(expected))
-    assert all(torch.equal(again[parameter], value) for parameter, value in gradients.items())
+        result, second = step(engine, model, batch)
+    assert torch.equal(numbers(result), numbers(expected))
+    assert all(torch.equal(second[parameter], value) for parameter, value in gradients.items())
 
 
 KEEPING = [case for case in CASES if case.values[0] in ("rntn", "gated", "loglinear")]

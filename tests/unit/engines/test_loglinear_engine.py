@@ -50,10 +50,12 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
     log_p = exactly.log_p(exactly.adaptors(exactly.states(x, None)[0][-1])).gather(1, y[:, None])[:, 0]
     # Between two probabilities, so that rounding decides for none.
     floor = log_p.detach().sort().values[31:33].mean().exp().item()
-    kept = log_p[(log_p >= math.log(floor)) & (log_p <= math.log1p(-floor))]
-    assert 0 < len(kept) < len(y)
+    inner = log_p[(log_p >= math.log(floor)) & (log_p <= math.log1p(-floor))]
+    assert 0 < len(inner) < len(y)
     parameters = dict(exactly.named_parameters())
-    gradients = dict(zip(parameters, torch.autograd.grad(-kept.sum() / len(y), list(parameters.values())), strict=True))
+    gradients = dict(
+        zip(parameters, torch.autograd.grad(-inner.sum() / len(y), list(parameters.values())), strict=True)
+    )
     kernel = engine(exactly if engine is ReferenceEngine else made)
     start = {name: value.double() for name, value in kernel.export().items()}
     loss = kernel.train(x, y, StepSettings(**FAR, floor=floor))
@@ -92,9 +94,9 @@ def test_products_in_c_are_those_of_float64(depth, rows, columns):
     scale = depth**0.5
     for b in (bias, None):
         exact = torch.nn.functional.linear(x.double(), w.double(), None if b is None else b.double())
-        for given in (x, x.T.contiguous().T):  # a state that was transposed is no memory in this order
+        for inputs in (x, x.T.contiguous().T):  # a state that was transposed is no memory in this order
             for matrix in (w, w.T.contiguous().T):
-                torch.testing.assert_close(linear(given, matrix, b).double(), exact, rtol=0, atol=5e-6 * scale)
+                torch.testing.assert_close(linear(inputs, matrix, b).double(), exact, rtol=0, atol=5e-6 * scale)
 
 
 @needs_compiler

@@ -9,7 +9,7 @@ STANDARD, LONG, GPU = Limits(DAY, 180_000), Limits(7 * DAY, 90_000), Limits(2 * 
 
 
 @pytest.mark.parametrize(
-    ("asked", "partitions", "given"),
+    ("resources", "partitions", "limited"),
     [
         ((60, 4000, 0), [], (60, 4000)),
         ((60, 4000, 0), [Limits()], (60, 4000)),
@@ -27,8 +27,8 @@ STANDARD, LONG, GPU = Limits(DAY, 180_000), Limits(7 * DAY, 90_000), Limits(2 * 
         ((3 * DAY, 4000, 1), [STANDARD], (3 * DAY, 4000)),
     ],
 )
-def test_no_more_than_one_partition_allows(asked, partitions, given):
-    assert limit_request(*asked, partitions) == given
+def test_no_more_than_one_partition_allows(resources, partitions, limited):
+    assert limit_request(*resources, partitions) == limited
 
 
 STATED = """\
@@ -45,8 +45,8 @@ def scontrol(tmp_path, monkeypatch):
 
     def answers(text, status=0):
         (tmp_path / "stated").write_text(text)
-        wanted = '[ "$*" = "--oneliner show partition" ] || exit 9'
-        (tmp_path / "scontrol").write_text(f"#!/bin/sh\n{wanted}\ncat '{tmp_path}/stated'\nexit {status}\n")
+        check = '[ "$*" = "--oneliner show partition" ] || exit 9'
+        (tmp_path / "scontrol").write_text(f"#!/bin/sh\n{check}\ncat '{tmp_path}/stated'\nexit {status}\n")
         (tmp_path / "scontrol").chmod(0o755)
 
     return answers
@@ -54,9 +54,9 @@ def scontrol(tmp_path, monkeypatch):
 
 def test_slurm_is_asked_for_its_own_limits_and_without_an_answer_nothing_limits_a_job(scontrol, monkeypatch, tmp_path):
     scontrol(STATED)
-    found = {name: query_partition(name) for name in (None, "short", "long", "endless", "another")}
+    limits = {name: query_partition(name) for name in (None, "short", "long", "endless", "another")}
     short = Limits(10.5, 8000)
-    assert found == {None: short, "short": short, "long": Limits(7.5 * DAY), "endless": Limits(), "another": None}
+    assert limits == {None: short, "short": short, "long": Limits(7.5 * DAY), "endless": Limits(), "another": None}
     assert limit_request(DAY, 16000, 0, [short]) == (10, 8000)
     for text, status in ((STATED, 1), (STATED.replace("YES", "NO"), 0)):
         scontrol(text, status)

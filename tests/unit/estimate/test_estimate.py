@@ -26,15 +26,15 @@ def experiment(name="one", replicas=2, tier="quick", corpus=None, most=60, **tra
     return Resolved("p", name, tier, "t", replicas, config, {}, corpus)
 
 
-def leave(tmp_path, which, replica, seconds, epochs=None, device=None, diverged=None, peak=300.0, engine="fused"):
+def leave(tmp_path, resolved, replica, seconds, epochs=None, device=None, diverged=None, peak=300.0, engine="fused"):
     metrics = [{"split": "train", "metric": "epochs", "value": epochs, "unit": "epoch", "n": 1}] if epochs else []
     run = {"engine": engine, "device": device or HERE, "wall_seconds": seconds}
     run |= {"peak_memory_mib": peak} if peak else {}
-    record = make_record(which, replica, Outcome(metrics=metrics), 7, diverged, run)
-    write_record(tmp_path / which.get_record_path(replica), record)
+    record = make_record(resolved, replica, Outcome(metrics=metrics), 7, diverged, run)
+    write_record(tmp_path / resolved.get_record_path(replica), record)
 
 
-def told(one):
+def summarise(one):
     return one.missing, one.seconds, one.source, one.is_foreign
 
 
@@ -42,10 +42,10 @@ def test_finished_replicas_say_how_long_the_others_take_and_a_check_takes_no_tim
     one, unprepared = experiment(replicas=4), experiment("unprepared", corpus="data/corpora/x.npz")
     leave(tmp_path, one, 0, 100.0)
     leave(tmp_path, one, 2, 200.0)
-    found, check, other = estimate_times([one, CHECK, unprepared], tmp_path)
-    assert told(found) == (2, 150.0, "finished replicas", False)
-    assert told(other) == (2, None, "no finished replica", False)
-    assert (found.total_seconds, check.seconds, other.total_seconds) == (300.0, 0.0, None)
+    estimate, check, other = estimate_times([one, CHECK, unprepared], tmp_path)
+    assert summarise(estimate) == (2, 150.0, "finished replicas", False)
+    assert summarise(other) == (2, None, "no finished replica", False)
+    assert (estimate.total_seconds, check.seconds, other.total_seconds) == (300.0, 0.0, None)
     known = [Estimate(experiment(), 3, 3600.0, ""), Estimate(experiment("two"), 1, 9000.0, "")]
     assert summarise_estimates(known, 1) == "replicas missing: 4; 5.5 h of one core, 5.5 h with 1"
     # No faster than the longest replica.
@@ -65,7 +65,7 @@ def test_a_time_limit_leaves_room_and_a_record_that_cannot_be_read_is_none_to_go
 
 
 @pytest.mark.parametrize(
-    ("left", "limit"),
+    ("records", "limit"),
     [
         # 1.5 times the largest, and the Snakemakes around it; a processor says nothing about memory.
         ([{"peak": 1200.5}, {"peak": 1600.5, "device": OTHER}], 2801),
@@ -76,10 +76,10 @@ def test_a_time_limit_leaves_room_and_a_record_that_cannot_be_read_is_none_to_go
         ([{"peak": 20000.0, "engine": "stacked"}, {"peak": 900.0}], 1750),
     ],
 )
-def test_a_memory_limit_leaves_room(left, limit, tmp_path):
+def test_a_memory_limit_leaves_room(records, limit, tmp_path):
     one, variant = experiment(), experiment("one@rate=half", rate=0.5)
-    for replica, how in enumerate(left):
-        leave(tmp_path, one, replica, 1.0, **how)
+    for replica, options in enumerate(records):
+        leave(tmp_path, one, replica, 1.0, **options)
     assert (
         estimate_memory_limit(one, 4000, tmp_path) == estimate_memory_limit(variant, 4000, tmp_path, base=one) == limit
     )
@@ -93,11 +93,11 @@ def test_another_processor_speaks_last_and_is_named(tmp_path):
     leave(tmp_path, one, 0, 100.0, device=OTHER)
     leave(tmp_path, one, 1, 3.0, diverged={"epoch": 1})
     leave(tmp_path, one, 2, 5.0, device="cuda (a GPU)", engine="stacked")
-    found = estimate_times([one, variant, unknown], tmp_path)
+    estimates = estimate_times([one, variant, unknown], tmp_path)
     source = "finished replicas on another processor"
-    assert told(found[0]) == (1, 100.0, source, True)
-    assert [(e.seconds, e.is_foreign) for e in found[1:]] == [(100.0, True), (None, False)]
-    assert summarise_estimates(found, cores=2) == (
+    assert summarise(estimates[0]) == (1, 100.0, source, True)
+    assert [(e.seconds, e.is_foreign) for e in estimates[1:]] == [(100.0, True), (None, False)]
+    assert summarise_estimates(estimates, cores=2) == (
         "replicas missing: 5; at least 5.0 min of one core, at least 2.5 min with 2 (5.0 min of it as measured on "
         "another processor); experiments whose time is not known: 1"
     )
@@ -108,8 +108,8 @@ def test_another_processor_speaks_last_and_is_named(tmp_path):
 def test_a_variant_takes_what_its_experiment_takes(tmp_path):
     one, variant = experiment(replicas=1), experiment("one@rate=half", rate=0.5)
     leave(tmp_path, one, 0, 50.0)
-    (found,) = estimate_times([variant], tmp_path, tier_experiments=[one])
-    assert told(found) == (2, 50.0, "finished replicas of its experiment", False)
+    (estimate,) = estimate_times([variant], tmp_path, tier_experiments=[one])
+    assert summarise(estimate) == (2, 50.0, "finished replicas of its experiment", False)
     assert (estimate_time_limit(variant, 1440, tmp_path, base=one), estimate_time_limit(variant, 1440, tmp_path)) == (
         10,
         1440,
@@ -122,14 +122,14 @@ def test_an_epoch_or_a_step_takes_what_it_took_at_the_other_tier(tmp_path):
     long, short = experiment(tier="paper", most=25), experiment(tier="reduced", most=6)
     leave(tmp_path, short, 0, 60.0, epochs=6)
     leave(tmp_path, short, 1, 60.0, epochs=3)
-    (found,) = estimate_times([long], tmp_path, other_tiers=[short])
+    (estimate,) = estimate_times([long], tmp_path, other_tiers=[short])
     source = "finished replicas of another tier, by their time for an epoch or step"
-    assert told(found) == (2, pytest.approx(25 * (10.0 + 20.0) / 2), source, False)
+    assert summarise(estimate) == (2, pytest.approx(25 * (10.0 + 20.0) / 2), source, False)
     # As many epochs as finished trainings of the tier needed.
-    done = experiment("done", tier="paper", most=25)
-    leave(tmp_path, done, 0, 1.0, epochs=10)
-    (found,) = estimate_times([long], tmp_path, tier_experiments=[done], other_tiers=[short])
-    assert found.seconds == pytest.approx(10 * (10.0 + 20.0) / 2)
+    finished = experiment("done", tier="paper", most=25)
+    leave(tmp_path, finished, 0, 1.0, epochs=10)
+    (estimate,) = estimate_times([long], tmp_path, tier_experiments=[finished], other_tiers=[short])
+    assert estimate.seconds == pytest.approx(10 * (10.0 + 20.0) / 2)
     long, short = (
         replace(experiment("steps", tier=tier), config={"training": {"protocol": "s", "options": {"steps": steps}}})
         for tier, steps in (("paper", 1000), ("quick", 50))
@@ -143,12 +143,12 @@ def test_an_epoch_or_a_step_takes_what_it_took_at_the_other_tier(tmp_path):
 def test_what_trains_otherwise_says_nothing(tmp_path, change):
     short = experiment(tier="reduced", **change)
     leave(tmp_path, short, 0, 60.0, epochs=6)
-    (found,) = estimate_times([experiment(tier="paper", most=25)], tmp_path, other_tiers=[short])
-    assert found.seconds is None
+    (estimate,) = estimate_times([experiment(tier="paper", most=25)], tmp_path, other_tiers=[short])
+    assert estimate.seconds is None
 
 
 @pytest.mark.parametrize(
-    ("device_of_long", "device_of_short", "found"),
+    ("device_of_long", "device_of_short", "expected"),
     [
         (HERE, HERE, (99.0, False)),
         (OTHER, HERE, (250.0, False)),
@@ -156,14 +156,14 @@ def test_what_trains_otherwise_says_nothing(tmp_path, change):
         (None, OTHER, (250.0, True)),
     ],
 )
-def test_what_is_nearest_comes_first(tmp_path, device_of_long, device_of_short, found):
+def test_what_is_nearest_comes_first(tmp_path, device_of_long, device_of_short, expected):
     """The tier itself, another tier, the tier elsewhere, another tier elsewhere."""
     long, short = experiment(tier="paper", most=25), experiment(tier="reduced", most=5)
     if device_of_long:
         leave(tmp_path, long, 0, 99.0, device=device_of_long, epochs=25)
     leave(tmp_path, short, 0, 50.0, device=device_of_short, epochs=5)
     (one,) = estimate_times([long], tmp_path, other_tiers=[short])
-    assert (one.seconds, one.is_foreign) == found
+    assert (one.seconds, one.is_foreign) == expected
 
 
 def test_the_command_lists_what_is_missing(capsys):

@@ -50,10 +50,10 @@ def test_loss_by_position_counts_letters_and_spaces_apart():
 
 def test_predictions_stand_under_the_true_line():
     texts = ["one", "x", "but it s just one of those things that happened", "two", "three"]
-    found = losses_of(texts).make_samples("test", np.arange(5), 2)
-    assert [s["line"] for s in found] == [texts[2], "one", "two"]
-    assert found[1]["prediction"] == " of"
-    assert all(len(s["line"]) == len(s["prediction"]) for s in found)
+    samples = losses_of(texts).make_samples("test", np.arange(5), 2)
+    assert [s["line"] for s in samples] == [texts[2], "one", "two"]
+    assert samples[1]["prediction"] == " of"
+    assert all(len(s["line"]) == len(s["prediction"]) for s in samples)
     # lines that were not tested are not shown
     assert [s["line"] for s in losses_of(texts, lines=[3, 4]).make_samples("test", np.array([3, 4]), 2)] == [
         "two",

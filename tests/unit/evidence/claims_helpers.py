@@ -62,10 +62,10 @@ def runs(
     return Runs(name, name.upper(), resolved, entry, replicas, digits={quantity: digit})
 
 
-def measured(weights: Sequence[tuple[float, str]], *there: Runs, offset: float = 0.0) -> ContrastEstimate | None:
+def estimate(weights: Sequence[tuple[float, str]], *experiments: Runs, offset: float = 0.0) -> ContrastEstimate | None:
     """The sum of weight * mean over experiments."""
     contrast = Contrast(tuple((weight, Term(name, QUANTITY)) for weight, name in weights), offset)
-    return estimate_contrast(contrast, table(*there))
+    return estimate_contrast(contrast, table(*experiments))
 
 
 def curves(name: str, tops: Sequence[float], diverged: Sequence[float] = ()) -> Runs:
@@ -79,8 +79,8 @@ def curves(name: str, tops: Sequence[float], diverged: Sequence[float] = ()) -> 
 
 
 def claim(kind: str, **statistic: Any) -> Claim:
-    given = {"tested": "It is so", "place": "Table 1", "kind": kind, "metric": QUANTITY[0], "split": QUANTITY[1]}
-    return Claim.model_validate({**given, **statistic})
+    fields = {"tested": "It is so", "place": "Table 1", "kind": kind, "metric": QUANTITY[0], "split": QUANTITY[1]}
+    return Claim.model_validate({**fields, **statistic})
 
 
 def below(lower: Any, higher: Any) -> dict[str, Any]:
@@ -95,15 +95,15 @@ def margin(value: float, measure: str = "relative") -> dict[str, Any]:
     return {"value": value, "is": measure, "from": "ours: small enough"}
 
 
-def table(*there: Runs) -> Table:
-    return Table({r.name: r for r in there})
+def table(*experiments: Runs) -> Table:
+    return Table({r.name: r for r in experiments})
 
 
-def decide(given: Claim, *there: Runs) -> Verdict:
-    return decisions.decide(given, table(*there))
+def decide(claim: Claim, *experiments: Runs) -> Verdict:
+    return decisions.decide(claim, table(*experiments))
 
 
-def learning(of: Runs, *numbers: float, metric: tuple[str, str] = ("accuracy", "test")) -> Runs:
+def add_metric(runs: Runs, *numbers: float, metric: tuple[str, str] = ("accuracy", "test")) -> Runs:
     """The same, whose replicas have these numbers of another metric too."""
-    added = [replace(r, metrics={**r.metrics, metric: x}) for r, x in zip(of.replicas, numbers, strict=True)]
-    return replace(of, replicas=added)
+    added = [replace(r, metrics={**r.metrics, metric: x}) for r, x in zip(runs.replicas, numbers, strict=True)]
+    return replace(runs, replicas=added)

@@ -18,8 +18,8 @@ from reprise.units import convert_entropy, derive_metrics
 PAPERS = sorted((ROOT / "config/papers").glob("*.yaml"))
 
 
-def entry(formula: str, **given) -> Arithmetic:
-    return Arithmetic.model_validate({"text": "A number", "place": "Table 1", "formula": formula, **given})
+def entry(formula: str, **fields) -> Arithmetic:
+    return Arithmetic.model_validate({"text": "A number", "place": "Table 1", "formula": formula, **fields})
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_printed_number_agrees_is_cut_or_does_not_agree(formula, text, agreeme
 
 def test_what_the_paper_calls_equal_is_equal_or_off_by_a_share():
     assert compute_number(entry("4 * (d + 1)", values={"d": 3}, equals="4 * d + 4")).agreement == AGREES
-    found = compute_number(entry("3020000", equals="3032650"))
-    assert (found.agreement, found.second_value, found.relative_difference) == (
+    number = compute_number(entry("3020000", equals="3032650"))
+    assert (number.agreement, number.second_value, number.relative_difference) == (
         NOT_EQUAL,
         3032650,
         pytest.approx(-0.00417, abs=1e-5),
@@ -119,24 +119,24 @@ def counted(experiment, values) -> int:
 @pytest.mark.parametrize("path", [*PAPERS, ROOT / "docs/example-paper.yaml"], ids=lambda path: path.stem)
 def test_committed_formulas_count_the_parameters_of_the_models(path):
     paper = read_paper(path)[0]
-    for key, given in paper.arithmetic.items():
-        if given.experiment:
-            found = counted(paper.experiments[given.experiment], given.values)
-            assert evaluate(given.formula, given.values) == found, key
+    for key, arithmetic in paper.arithmetic.items():
+        if arithmetic.experiment:
+            parameters = counted(paper.experiments[arithmetic.experiment], arithmetic.values)
+            assert evaluate(arithmetic.formula, arithmetic.values) == parameters, key
 
 
 def test_what_the_papers_print_agrees_or_is_among_the_errata_found():
     rrntn = read_paper(ROOT / "config/papers/rrntn.yaml")[0]
-    found = {key: compute_number(given) for key, given in rrntn.arithmetic.items()}
+    numbers = {key: compute_number(arithmetic) for key, arithmetic in rrntn.arithmetic.items()}
     docs = read_paper(ROOT / "docs/example-paper.yaml")[0].arithmetic.values()
-    assert {compute_number(given).agreement for given in docs} == {AGREES}
+    assert {compute_number(arithmetic).agreement for arithmetic in docs} == {AGREES}
     off = {"parameters-text8-rntn-100": CUT, "parameters-text8-r-rntn-150": CUT}
     off |= {"rntn-single-bias": DIFFERS, "rntn-single-bias-text8": DIFFERS}
-    assert {key: one.agreement for key, one in found.items() if one.agreement in {CUT, DIFFERS}} == off
+    assert {key: one.agreement for key, one in numbers.items() if one.agreement in {CUT, DIFFERS}} == off
     # As equation 3 has it: 385.1M.
-    assert round(found["rntn-single-bias-text8"].value / 1e5) == 3851
+    assert round(numbers["rntn-single-bias-text8"].value / 1e5) == 3851
     # K makes the two models of equal size: 376 on the paper's text8, and 88 on the prefix's, where 88.49 is rounded.
-    sizes = [found[key].value for key in ("parity-text8", "parity-text8-prefix")]
+    sizes = [numbers[key].value for key in ("parity-text8", "parity-text8-prefix")]
     assert sizes[1] == pytest.approx(88.49, abs=0.005)
     for name in ("text8-r-rntn-100", "text8-r-rntn-150"):
         model, tiers = rrntn.experiments[name].model, rrntn.experiments[name].tiers

@@ -29,13 +29,13 @@ def sample(hypotheses=HYPOTHESES, references=REFERENCES, lowercase=True):
 def test_the_score_is_that_of_sacrebleu_on_the_texts_or_on_some_of_them(lowercase):
     theirs = metrics.BLEU(lowercase=lowercase)
     expected = theirs.corpus_score(HYPOTHESES, [REFERENCES])
-    found = sample(lowercase=lowercase)
-    assert compute_bleu(found) == pytest.approx(expected.score, abs=1e-12)
-    assert compute_bleu(sample(lowercase=not lowercase)) != pytest.approx(compute_bleu(found), abs=1)
-    assert [sum(found[f"matches_{n}"]) for n in (1, 2, 3, 4)] == expected.counts
-    assert make_signature(found) == str(theirs.get_signature())
+    texts = sample(lowercase=lowercase)
+    assert compute_bleu(texts) == pytest.approx(expected.score, abs=1e-12)
+    assert compute_bleu(sample(lowercase=not lowercase)) != pytest.approx(compute_bleu(texts), abs=1)
+    assert [sum(texts[f"matches_{n}"]) for n in (1, 2, 3, 4)] == expected.counts
+    assert make_signature(texts) == str(theirs.get_signature())
     some = [[text[i] for i in (0, 1, 4)] for text in (HYPOTHESES, REFERENCES)]
-    assert compute_bleu(found, [0, 1, 4]) == compute_bleu(sample(*some, lowercase)) > compute_bleu(found)
+    assert compute_bleu(texts, [0, 1, 4]) == compute_bleu(sample(*some, lowercase)) > compute_bleu(texts)
 
 
 WORDS = st.lists(st.sampled_from(["a", "dog", "runs", ".", "the", "3.5", "l'"]), max_size=9).map(" ".join)
@@ -81,11 +81,11 @@ def test_committed_scores_are_those_of_sacrebleu_on_the_raw_references(mirror):
     references = gzip.decompress(text.read_bytes()).decode().splitlines()
     every = [one for tier in ("reduced", "paper") for one in experiments(tier) if not one.is_check]
     translators = [one for one in every if one.config["data"]["dataset"] == "multi30k"]
-    there = [(one, ROOT / path) for one in translators for path in one.list_record_paths() if (ROOT / path).is_file()]
-    assert there
-    for experiment, path in there:
-        found = read_record(path, experiment)
-        (row,) = list_bleu_rows(found)
-        texts = next(s["texts"] for s in found["samples"] if s["kind"] == "translations")
+    paths = [(one, ROOT / path) for one in translators for path in one.list_record_paths() if (ROOT / path).is_file()]
+    assert paths
+    for experiment, path in paths:
+        record = read_record(path, experiment)
+        (row,) = list_bleu_rows(record)
+        texts = next(s["texts"] for s in record["samples"] if s["kind"] == "translations")
         theirs = metrics.BLEU(lowercase=True, force=True).corpus_score(texts, [references])
         assert row["value"] == pytest.approx(theirs.score, abs=1e-9), path

@@ -28,17 +28,17 @@ def experiment(name="e", replicas=2, config=None, **more):
     return Resolved("p", name, "quick", "t", replicas, config or {"x": 1}, {}, None, **more)
 
 
-def of(dataset, data, protocol, training):
+def make_experiment(dataset, data, protocol, training):
     data = {"dataset": dataset, "options": data, "raw": {}}
     return experiment(config={"data": data, "training": {"protocol": protocol, "options": training}})
 
 
-def leave(tmp_path, which, replica, loss, diverged=None):
+def leave(tmp_path, resolved, replica, loss, diverged=None):
     curves = [make_curve("valid", "cross_entropy", "nats/token", "epoch", [1, 2], [loss + 1, loss])]
     rows = [make_metric("test", "cross_entropy", loss, "nats/token", 10)]
-    record = make_record(which, replica, Outcome(rows, curves, [{"step": 3, "text": "é|a"}]), 7, diverged, RUN)
-    write_record(tmp_path / which.get_record_path(replica), record)
-    return tmp_path / which.get_record_path(replica)
+    record = make_record(resolved, replica, Outcome(rows, curves, [{"step": 3, "text": "é|a"}]), 7, diverged, RUN)
+    write_record(tmp_path / resolved.get_record_path(replica), record)
+    return tmp_path / resolved.get_record_path(replica)
 
 
 def rows(text):
@@ -100,8 +100,8 @@ def test_diverged_replicas_and_variants_and_no_records_of_another_configuration(
     leave(tmp_path, variant, 0, 1.0, diverged={"step": 5, "quantity": "training loss"})
     assert collect([variant], tmp_path, tmp_path / "out") == (1, 1)
     (row,) = rows((tmp_path / "out/metrics.csv").read_text())
-    found = [row[key] for key in ("experiment", "variant", "status", "metric", "value")]
-    assert found == ["e", "law=other", "diverged", "", ""]
+    cells = [row[key] for key in ("experiment", "variant", "status", "metric", "value")]
+    assert cells == ["e", "law=other", "diverged", "", ""]
     assert collect([replace(variant, config={"x": 2})], tmp_path, tmp_path / "out") == (0, 1)
     assert rows((tmp_path / "out/metrics.csv").read_text()) == []
 
@@ -142,24 +142,36 @@ def test_records_behind_a_link_that_leads_nowhere_are_not_called_missing(at, loo
 def test_which_tokens_count_is_said_of_every_experiment_that_predicts_and_hangs_on_its_options():
     preparations = {name: dataset.prepare for name, dataset in project().config.datasets.items()}
     for resolved in experiments("reduced"):
-        said = describe_counted_tokens(resolved, preparations)
+        description = describe_counted_tokens(resolved, preparations)
         predicts = not resolved.is_check and PROTOCOLS[resolved.config["training"]["protocol"]].predicted
-        assert bool(said) == bool(predicts), resolved.id
-        assert "{" not in said
-    streams = of("french", {"accounting": "words"}, "windows", {**SLIDING, "scheme": "streams"})
-    by_rows = of("french", {"accounting": "rows"}, "windows", SLIDING)
-    said = [describe_counted_tokens(one, {"french": "ud_french"}) for one in (streams, by_rows)]
-    assert ["@nil" in one for one in said] == ["fewer than 20 at its end" not in one for one in said] == [False, True]
+        assert bool(description) == bool(predicts), resolved.id
+        assert "{" not in description
+    streams = make_experiment("french", {"accounting": "words"}, "windows", {**SLIDING, "scheme": "streams"})
+    by_rows = make_experiment("french", {"accounting": "rows"}, "windows", SLIDING)
+    descriptions = [describe_counted_tokens(one, {"french": "ud_french"}) for one in (streams, by_rows)]
+    assert (
+        ["@nil" in one for one in descriptions]
+        == ["fewer than 20 at its end" not in one for one in descriptions]
+        == [False, True]
+    )
 
 
 def test_metrics_over_tokens_carry_it_and_no_others(tmp_path):
-    given = ("test cross_entropy nats/token", "test accuracy_long share", "valid best_epoch epoch", "test spaces share")
-    metrics = [make_metric(split, name, 1.0, unit, 10) for split, name, unit in map(str.split, given)]
-    one = of("french", {"accounting": "words"}, "windows", SLIDING)
+    specifications = (
+        "test cross_entropy nats/token",
+        "test accuracy_long share",
+        "valid best_epoch epoch",
+        "test spaces share",
+    )
+    metrics = [make_metric(split, name, 1.0, unit, 10) for split, name, unit in map(str.split, specifications)]
+    one = make_experiment("french", {"accounting": "words"}, "windows", SLIDING)
     leave(tmp_path, one, 1, 1.0, diverged={"epoch": 2, "quantity": "training loss"})
     write_record(tmp_path / one.get_record_path(0), make_record(one, 0, Outcome(metrics), 7, None, RUN))
     collect([one], tmp_path, tmp_path / "out", partial(describe_counted_tokens, preparations={"french": "ud_french"}))
-    found = rows((tmp_path / "out/metrics.csv").read_text())
-    said = "lower-cased words; predicted: all but the first 8 of a split"
-    expected = dict.fromkeys(("cross_entropy", "perplexity", "accuracy_long"), said) | {"best_epoch": "", "spaces": ""}
-    assert {r["metric"]: r["counted"] for r in found} == {**expected, "": ""}
+    metric_rows = rows((tmp_path / "out/metrics.csv").read_text())
+    description = "lower-cased words; predicted: all but the first 8 of a split"
+    expected = dict.fromkeys(("cross_entropy", "perplexity", "accuracy_long"), description) | {
+        "best_epoch": "",
+        "spaces": "",
+    }
+    assert {r["metric"]: r["counted"] for r in metric_rows} == {**expected, "": ""}

@@ -43,16 +43,16 @@ def recorded(paper: str) -> dict[str, Runs]:
     return load_runs(project(), experiments("paper"))[paper]
 
 
-def spread_of(of: Runs, quantity) -> float | None:
+def spread_of(runs: Runs, quantity) -> float | None:
     """The SD of the logarithm from replica to replica; None where one replica shows none."""
-    values = [math.log(x) for x in of.combine([(1.0, quantity)]).values()]
+    values = [math.log(x) for x in runs.combine([(1.0, quantity)]).values()]
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
-def false_means(given: Claim, names: set[str], table: Table) -> dict[str, float]:
+def false_means(claim: Claim, names: set[str], table: Table) -> dict[str, float]:
     """Means at the edge of the claim: no difference, or just the margin that it allows or asks."""
     means = dict.fromkeys(names, CENTRE)
-    for hypothesis in list_hypotheses(given) if given.margin else ():
+    for hypothesis in list_hypotheses(claim) if claim.margin else ():
         test = hypothesis.tests[0]
         ((low, weight),) = [(term, w) for w, term in hypothesis.effect.weights if w < 0]
         others = {term: CENTRE for term in test.merge_terms() if term != low}
@@ -62,35 +62,35 @@ def false_means(given: Claim, names: set[str], table: Table) -> dict[str, float]
     return means
 
 
-def drawn(of: Runs, quantity, mean: float, sd: float, difficulty, rng) -> Runs:
+def drawn(runs: Runs, quantity, mean: float, sd: float, difficulty, rng) -> Runs:
     """The experiment with other numbers of this quantity."""
     replicas = []
-    for replica in of.finished:
+    for replica in runs.finished:
         factor = math.exp(rng.normal(0.0, sd) + (0.0 if replica.fold is None else difficulty[str(replica.fold)]))
         replicas.append(replace(replica, metrics={**replica.metrics, quantity: mean * factor}))
-    return replace(of, replicas=replicas)
+    return replace(runs, replicas=replicas)
 
 
 def agreement(paper: str, key: str, means: dict[str, float], own: bool, draws: int) -> float:
     """The share of draws in which the claim agrees; `own`: each experiment with its own SD, else all with one."""
-    given, there = project().papers[paper].claims[key], recorded(paper)
-    quantity, rng = (given.metric, given.split), np.random.default_rng(7)
-    families = {there[name].family for name in means}
-    members = [of for of in there.values() if of.family in families and of.combine([(1.0, quantity)])]
-    known = [sd for of in members if (sd := spread_of(of, quantity))]
-    pooled = math.sqrt(sum(sd**2 for sd in known) / len(known))
+    claim, experiments = project().papers[paper].claims[key], recorded(paper)
+    quantity, rng = (claim.metric, claim.split), np.random.default_rng(7)
+    families = {experiments[name].family for name in means}
+    members = [runs for runs in experiments.values() if runs.family in families and runs.combine([(1.0, quantity)])]
+    sds = [sd for runs in members if (sd := spread_of(runs, quantity))]
+    pooled = math.sqrt(sum(sd**2 for sd in sds) / len(sds))
     agreed = 0
     for _ in range(draws):
         difficulty = {str(fold): rng.normal(0.0, FOLDS) for fold in range(5)}
         table = {
-            of.name: drawn(
-                *(of, quantity, means.get(of.name, CENTRE)),
-                (spread_of(of, quantity) if own else None) or pooled,
+            runs.name: drawn(
+                *(runs, quantity, means.get(runs.name, CENTRE)),
+                (spread_of(runs, quantity) if own else None) or pooled,
                 *(difficulty, rng),
             )
-            for of in members
+            for runs in members
         }
-        agreed += judge(given, Table(table)).answer == AGREES
+        agreed += judge(claim, Table(table)).answer == AGREES
     return agreed / draws
 
 
@@ -103,17 +103,17 @@ def names_of(paper: str, key: str) -> set[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_false_claim_agrees_at_most_as_often_as_its_level_says(kind):
     paper, key = KINDS[kind]
-    given, names = project().papers[paper].claims[key], names_of(paper, key)
-    false = false_means(given, names, Table(recorded(paper)))
+    claim, names = project().papers[paper].claims[key], names_of(paper, key)
+    false = false_means(claim, names, Table(recorded(paper)))
     share = agreement(paper, key, false, own=False, draws=DRAWS)
     observed = agreement(paper, key, false, own=True, draws=DRAWS // 5)
-    printed = {name: recorded(paper)[name].get_reported_in_our_unit((given.metric, given.split)) for name in names}
+    printed = {name: recorded(paper)[name].get_reported_in_our_unit((claim.metric, claim.split)) for name in names}
     power = "no number" if None in printed.values() else agreement(paper, key, printed, own=True, draws=DRAWS // 5)
     print(
         f"\n{kind} ({key}): false agreement {share:.1%}, with SDs as observed {observed:.0%}; paper's effect: {power}"
     )
     # An equivalence at its edge has just 5 %, of which 500 draws may have a little more.
-    tail = EQUIVALENCE_TAIL if given.kind == "equivalence" else TAIL
+    tail = EQUIVALENCE_TAIL if claim.kind == "equivalence" else TAIL
     assert share <= max(MOST, stats.binom.ppf(0.999, DRAWS, tail) / DRAWS)
 
 
@@ -130,8 +130,8 @@ def test_shares_levels_and_ranks_that_are_false_agree_at_most_as_often():
         a, b = rng.normal(100, 3, (2, 10))
         agreed["level"] += decide(level, runs("a", list(a[:3]))).answer == AGREES
         # Far above C, and of one distribution with B.
-        there = runs("a", list(a)), runs("b", list(b[:3])), runs("c", [50.0, 51.0, 52.0])
-        agreed["ranks"] += decide(ranks, *there).answer == AGREES
+        experiments = runs("a", list(a)), runs("b", list(b[:3])), runs("c", [50.0, 51.0, 52.0])
+        agreed["ranks"] += decide(ranks, *experiments).answer == AGREES
     print(f"\nfalse agreement in {DRAWS} draws: {agreed}")
     assert all(count <= most for count in agreed.values()), agreed
     assert sum(agreed.values()) > 0

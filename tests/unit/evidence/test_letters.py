@@ -27,8 +27,8 @@ def test_positions_are_weighed_by_their_letters():
     assert [(row["value"], row["n"]) for row in rows] == [(3, 90), (2, 80), *late]
     assert {(row["split"], row["unit"]) for row in rows} == {("test", "nats/token")}
     # Of a loss of 2.5 over 200 characters the first letters have 270.
-    whole = {"split": "test", "metric": "cross_entropy", "value": 2.5, "unit": "nats/token", "n": 200}
-    share = list(list_letter_rows({**record([1, 2], [3, 2], [90, 80]), "metrics": [whole]}))[-1]
+    loss = {"split": "test", "metric": "cross_entropy", "value": 2.5, "unit": "nats/token", "n": 200}
+    share = list(list_letter_rows({**record([1, 2], [3, 2], [90, 80]), "metrics": [loss]}))[-1]
     assert (share["metric"], share["value"], share["n"]) == (FIRST_LETTERS, 270 / 500, 200)
     # What no word reaches and what diverged has no row.
     short = record([1, 2, 3], [3, 2, 1], [9, 8, 7])
@@ -47,9 +47,9 @@ def test_words_are_longer_late_by_what_was_sampled_early_and_late():
     made = {**record([1], [1.0], [1]), "samples": [sampled(5 * (i + 1), text) for i, text in enumerate(texts)]}
     # Neither the untrained network nor argmax texts count; a word that the text's end may have cut does not.
     made["samples"] += [sampled(0, ". untrained."), sampled(5, ". argmaximum.", decoder="argmax")]
-    found = [(row["split"], row["value"], row["n"], row["unit"]) for row in list_word_length_rows(made)]
+    rows = [(row["split"], row["value"], row["n"], row["unit"]) for row in list_word_length_rows(made)]
     mean_late = pytest.approx((4 + 4 + 3 + 5) / 4)
-    assert found == [("first-fifth", 9 / 6, 6, "letters"), ("last-fifth", mean_late, 4, "letters")]
+    assert rows == [("first-fifth", 9 / 6, 6, "letters"), ("last-fifth", mean_late, 4, "letters")]
     assert list(list_word_length_rows({**made, "status": "diverged"})) == []
     assert list(list_word_length_rows({**made, "samples": made["samples"][:1]})) == []
 

@@ -43,8 +43,8 @@ def evaluated(name, shift, tests, seeds, protocol):
 
 def pooled(bands, side, low, high=10**9):
     """The mean loss over all words, of all tests, whose count lies in a range."""
-    chosen = [value for (_, of, least), value in bands.items() if of == side and low <= least <= high]
-    return sum(n * loss for n, loss in chosen) / sum(n for n, _ in chosen)
+    selected = [value for (_, word_side, least), value in bands.items() if word_side == side and low <= least <= high]
+    return sum(n * loss for n, loss in selected) / sum(n for n, _ in selected)
 
 
 CASES = {
@@ -63,10 +63,10 @@ def test_the_answer_is_that_of_the_gains_in_the_two_bands(key, shift):
     protocol = paper.experiments[base].training.protocol
     first, one = evaluated(base, (0,) * 6, tests, (0, 1, 2), protocol)
     second, other = evaluated(better, shift, tests, (4, 5, 6), protocol)
-    table = Table({of.name: of for of in (first, second)}, moderated=False).replace_by_evaluations()
+    table = Table({runs.name: runs for runs in (first, second)}, moderated=False).replace_by_evaluations()
     verdict = decide(paper.claims[key], replace(table, moderated=False))
     (comparison,) = verdict.comparisons
-    contrasts = [[pooled(b, side, *more) - pooled(b, side, *less) for b in of] for of in (one, other)]
+    contrasts = [[pooled(b, side, *more) - pooled(b, side, *less) for b in runs] for runs in (one, other)]
     assert comparison.estimate == pytest.approx(mean(contrasts[0]) - mean(contrasts[1]))
     test = ttest_ind(*contrasts, equal_var=False, alternative="greater")
     assert comparison.p == pytest.approx(test.pvalue)
@@ -83,18 +83,18 @@ def test_without_evaluations_the_claim_is_not_run_and_says_of_which_models():
     paper = project().papers["rrntn"]
     trained, _ = evaluated("s-rnn-100", (0,) * 6, ("test",), (0, 1, 2), "subsequence-sgd")
     other = runs("r-rntn-100-k100", [90.0, 91.0], protocol="subsequence-sgd")
-    table = Table({of.name: of for of in (trained, other)})
-    found = judge("R25", paper.claims["R25"], paper.model_copy(update={"assumptions": {}}), table, "paper")
-    assert (found.answer, found.n) == ("not run", {"r-rntn-100-k100": 0, "s-rnn-100": 3})
-    assert [(note.kind, note.titles) for note in found.notes] == [("not-evaluated", (other.title,))]
+    table = Table({experiment.name: experiment for experiment in (trained, other)})
+    decision = judge("R25", paper.claims["R25"], paper.model_copy(update={"assumptions": {}}), table, "paper")
+    assert (decision.answer, decision.n) == ("not run", {"r-rntn-100-k100": 0, "s-rnn-100": 3})
+    assert [(note.kind, note.titles) for note in decision.notes] == [("not-evaluated", (other.title,))]
 
 
 def test_a_replica_that_diverged_leaves_the_claim_open():
     paper = project().papers["rrntn"]
     first, _ = evaluated("s-rnn-100", (0,) * 6, ("test",), (0, 1, 2), "subsequence-sgd")
     second, _ = evaluated("r-rntn-100-k100", FREQUENT, ("test",), (0, 1), "subsequence-sgd")
-    lost = [replace(r, ended=False) for r in runs("x", [], diverged=1).replicas]
-    table = Table({"s-rnn-100": first, "r-rntn-100-k100": replace(second, replicas=lost)}).replace_by_evaluations()
+    diverged = [replace(r, ended=False) for r in runs("x", [], diverged=1).replicas]
+    table = Table({"s-rnn-100": first, "r-rntn-100-k100": replace(second, replicas=diverged)}).replace_by_evaluations()
     assert decide(paper.claims["R25"], table).answer == "undecided"
 
 

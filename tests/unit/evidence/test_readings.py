@@ -42,16 +42,18 @@ def test_both_likelihoods_rest_on_the_rows_that_the_alternative_has():
     def made(name, values):
         return replace(real[name], replicas=runs(name, values).replicas)
 
-    there = {name: made(name, values) for name, values in zip(names, chosen, strict=True)}
-    there |= {f"{n}@schedule=rnnlm": made(f"{n}@schedule=rnnlm", v) for n, v in zip(names[:2], under, strict=True)}
-    found = {one.reading: one for one in rank_readings(paper, there)}
-    other = found["schedule=rnnlm"]
-    assert (found[CHOSEN].rows, other.rows) == (3, 2)
-    assert (found[CHOSEN].covered, found[CHOSEN].predicted) == (count_covered(printed.values(), chosen), 3)
+    runs_by_name = {name: made(name, values) for name, values in zip(names, chosen, strict=True)}
+    runs_by_name |= {
+        f"{n}@schedule=rnnlm": made(f"{n}@schedule=rnnlm", v) for n, v in zip(names[:2], under, strict=True)
+    }
+    readings = {one.reading: one for one in rank_readings(paper, runs_by_name)}
+    other = readings["schedule=rnnlm"]
+    assert (readings[CHOSEN].rows, other.rows) == (3, 2)
+    assert (readings[CHOSEN].covered, readings[CHOSEN].predicted) == (count_covered(printed.values(), chosen), 3)
     assert QUANTITY in {term.quantity for term in other.gaps}
     assert other.likelihood == pytest.approx(likelihood([printed[n] for n in names[:2]], under))
     shared = likelihood([printed[n] for n in names], chosen)
-    assert found[CHOSEN].likelihood == pytest.approx(shared)
+    assert readings[CHOSEN].likelihood == pytest.approx(shared)
     assert other.chosen_likelihood != pytest.approx(shared)
     assert other.chosen == pytest.approx(
         100

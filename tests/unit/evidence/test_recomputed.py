@@ -19,7 +19,7 @@ from reprise.evidence.verdicts.decide import decide
 
 
 @cache
-def found(tier: str) -> dict[str, dict[str, Decision]]:
+def read_committed_claims(tier: str) -> dict[str, dict[str, Decision]]:
     return read_claims(ROOT, tier)
 
 
@@ -31,9 +31,9 @@ def records(tier: str, experiment: str) -> list[dict]:
 
 def numbers(tier: str, experiment: str, metric: str, split: str | None) -> list[float]:
     """A metric of every finished record, of all splits where none is named; a perplexity from its loss."""
-    asked = "cross_entropy" if metric == "perplexity" else metric
+    recorded_metric = "cross_entropy" if metric == "perplexity" else metric
     rows = [row for record in records(tier, experiment) for row in record["metrics"]]
-    values = [row["value"] for row in rows if row["metric"] == asked and split in (row["split"], None)]
+    values = [row["value"] for row in rows if row["metric"] == recorded_metric and split in (row["split"], None)]
     return [math.exp(value) for value in values] if metric == "perplexity" else values
 
 
@@ -50,15 +50,15 @@ def moderated(sample: np.ndarray, family: list[np.ndarray]) -> tuple[float, floa
 
     starts = [(math.log(np.median(v)), math.log(freedom)) for freedom in (1, 10, 100)]
     options = {"xatol": 1e-9, "fatol": 1e-12}
-    found = min(
+    optimum = min(
         (optimize.minimize(unlikely, x, method="Nelder-Mead", options=options) for x in starts), key=lambda f: f.fun
     )
-    best, (scale, freedom) = -found.fun, np.exp(found.x)
+    best, (scale, freedom) = -optimum.fun, np.exp(optimum.x)
     if best <= infinite + 1e-3:
         return pooled, float(np.sum(d))
     n = len(sample) - 1
-    mine = float(np.var(sample, ddof=1)) if n else 0.0
-    return (freedom * scale + n * mine) / (freedom + n), min(freedom + n, float(np.sum(d)))
+    variance = float(np.var(sample, ddof=1)) if n else 0.0
+    return (freedom * scale + n * variance) / (freedom + n), min(freedom + n, float(np.sum(d)))
 
 
 FAMILY = ["s-rnn-100", "s-rnn-150", "r-rntn-100-k100", "r-rntn-150-k100", "rntn-100", "r-rntn-100-k100-mod"]
@@ -78,7 +78,7 @@ def test_differences_of_perplexities(key):
     """The difference of mean logarithms, its 95 % interval, and the one-sided p that it is not above 0."""
     low, high = COMPARED[key]
     values = {name: numbers("paper", f"rrntn/{name}", "perplexity", "test") for name in FAMILY}
-    logs = {name: np.log(there) for name, there in values.items() if there}
+    logs = {name: np.log(sample) for name, sample in values.items() if sample}
     parts = [(moderated(logs[n], list(logs.values())), len(logs[n])) for n in (low, high)]
     variances = [variance / n for (variance, _), n in parts]
     error = math.sqrt(sum(variances))
@@ -86,7 +86,7 @@ def test_differences_of_perplexities(key):
     freedom = min(freedom, sum(len(x) - 1 for x in logs.values()))
     value = logs[high].mean() - logs[low].mean()
     reach, p = stats.t.ppf(0.975, freedom) * error, float(stats.t.sf(value / error, freedom))
-    claim = found("paper")["rrntn"][key]
+    claim = read_committed_claims("paper")["rrntn"][key]
     (part,) = claim.comparisons
     assert part.estimate == pytest.approx(value, rel=1e-4)
     assert part.interval == pytest.approx((value - reach, value + reach), rel=1e-4, abs=1e-6)
@@ -102,19 +102,22 @@ def test_ranks_of_models_that_blow_up():
     others = ["s-rnn-100", "r-rntn-100-k100", "rntn-100", "s-rnn-150", "r-rntn-150-k100"]
     high = numbers("paper", "rrntn/m-rnn-100", "perplexity", "test")
     low = [numbers("paper", f"rrntn/{name}", "perplexity", "test") for name in others]
-    claim = found("paper")["rrntn"]["R9"]
-    exact = [stats.mannwhitneyu(high, of, alternative="greater", method="exact").pvalue for of in low]
+    claim = read_committed_claims("paper")["rrntn"]["R9"]
+    exact = [stats.mannwhitneyu(high, sample, alternative="greater", method="exact").pvalue for sample in low]
     # Of three against three no order is rarer than one in twenty.
-    decidable = [math.comb(len(high) + len(of), len(of)) >= 40 for of in low]
+    decidable = [math.comb(len(high) + len(sample), len(sample)) >= 40 for sample in low]
     assert [one.p for one in claim.comparisons if one.p] == pytest.approx([*compress(exact, decidable)], rel=1e-4)
     assert [one.p is not None for one in claim.comparisons] == decidable
     assert claim.answer == (AGREES if max(exact) <= 0.025 else UNDECIDED)
 
 
 def test_a_share_of_replicas():
-    claim = found("paper")["palindromes"]["U2"]
+    claim = read_committed_claims("paper")["palindromes"]["U2"]
     curves = [record["curves"] for record in records("paper", "palindromes/rnn-t30-long")]
-    tops = [max(max(c["y"]) for c in of if (c["metric"], c["split"]) == ("accuracy", "train")) for of in curves]
+    tops = [
+        max(max(c["y"]) for c in replica_curves if (c["metric"], c["split"]) == ("accuracy", "train"))
+        for replica_curves in curves
+    ]
     reached, n = sum(top >= 1.0 for top in tops), len(tops)
     test = stats.binomtest(reached, n, 0.5, "greater")
     assert (claim.comparisons[0].reached, claim.n["rnn-t30-long"]) == (reached, n)
@@ -125,7 +128,7 @@ def test_a_share_of_replicas():
 
 
 def test_a_level_of_one_experiment():
-    claim = found("paper")["books"]["U12"]
+    claim = read_committed_claims("paper")["books"]["U12"]
     values = numbers("paper", "books/quijote", "words_in_licence", "bird")
     test = stats.ttest_1samp(values, 0.05, alternative="less")
     assert claim.comparisons[0].p == pytest.approx(test.pvalue, rel=0.02)
@@ -135,7 +138,7 @@ def test_a_level_of_one_experiment():
 def test_paired_folds():
     losses = (numbers("reduced", f"gso/{name}", "cross_entropy", "test") for name in ("t1-mi-rnn", "t1-rnn"))
     low, high = map(np.array, losses)
-    claim = found("reduced")["gso"]["G6"]
+    claim = read_committed_claims("reduced")["gso"]["G6"]
     part = claim.comparisons[0]
     assert part.estimate == pytest.approx(float(np.mean(high - low)), rel=1e-5)
     # Its own folds alone say the same, though less surely than the residual of the family.
@@ -147,7 +150,7 @@ def test_paired_folds():
 
 
 def test_errors_of_a_formula_and_a_count():
-    claims, errors = found("paper")["gso"], numbers("paper", "gso/g16-as-printed", "max_error", None)
+    claims, errors = read_committed_claims("paper")["gso"], numbers("paper", "gso/g16-as-printed", "max_error", None)
     tolerance = project().papers["gso"].experiments["g16-as-printed"].check.tolerance
     assert (claims["G16"].answer == AGREES) == (max(errors) <= tolerance)
     assert sum(not part.held for part in claims["G16"].comparisons) == sum(value > tolerance for value in errors)
@@ -164,13 +167,26 @@ def test_a_deleted_record_lets_a_claim_agree_only_where_it_spoke_against_it(tier
     claims = {k: c for k, c in project().papers["rrntn"].claims.items() if not c.checks}
     before = {key: decide(claim, Table(runs)) for key, claim in claims.items()}
     undecided = [key for key, verdict in before.items() if verdict.answer == UNDECIDED]
-    trained = [of for name, of in runs.items() if "@" not in name and of.resolved and not of.resolved.is_check]
-    lost = [(of, gone) for of in trained for gone in of.replicas]
-    assert len(lost) > 20
+    trained = [
+        experiment
+        for name, experiment in runs.items()
+        if "@" not in name and experiment.resolved and not experiment.resolved.is_check
+    ]
+    deletions = [(experiment, replica) for experiment in trained for replica in experiment.replicas]
+    assert len(deletions) > 20
     assert undecided
-    for of, gone in lost:
-        less = Table({**runs, of.name: replace(of, replicas=[r for r in of.replicas if r is not gone])})
+    for experiment, replica in deletions:
+        less = Table(
+            {
+                **runs,
+                experiment.name: replace(experiment, replicas=[r for r in experiment.replicas if r is not replica]),
+            }
+        )
         for key in undecided:
             after = decide(claims[key], less)
             if after.answer == AGREES:
-                assert after.weakest.signed_estimate > before[key].weakest.signed_estimate, (of.name, gone.number, key)
+                assert after.weakest.signed_estimate > before[key].weakest.signed_estimate, (
+                    experiment.name,
+                    replica.number,
+                    key,
+                )

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from claims_helpers import QUANTITY, below, claim, decide, learning, margin, measured, runs, table
+from claims_helpers import QUANTITY, add_metric, below, claim, decide, estimate, margin, runs, table
 
 from reprise.data.text.character_lines import TEST, TRAIN, assign_folds
 from reprise.evidence.contrasts import Contrast, Term
@@ -22,22 +22,22 @@ DIFFERENCE = [(1.0, "b"), (-1.0, "a")]
 
 def test_seeds_of_one_family_moderate_each_other():
     values = {"a": [1.0, 1.4, 0.8], "b": [1.9, 1.5, 2.6], "c": [5.0, 5.5, 5.1], "d": [3.0]}
-    there = [runs(n, v) for n, v in values.items()]
+    experiments = [runs(n, v) for n, v in values.items()]
     known = fit_prior(tuple(estimate_variance(v) for v in values.values() if len(v) > 1))
-    found = measured(DIFFERENCE, *there)
+    contrast = estimate(DIFFERENCE, *experiments)
     variances = [known.moderate(estimate_variance(values[n])).variance for n in "ba"]
-    assert found.variances == pytest.approx(variances)
-    assert found.estimate.error == pytest.approx(math.sqrt(sum(variances) / 3))
-    assert found.estimate.df <= 6
+    assert contrast.variances == pytest.approx(variances)
+    assert contrast.estimate.error == pytest.approx(math.sqrt(sum(variances) / 3))
+    assert contrast.estimate.df <= 6
     # A lone replica has its family's variance alone.
-    lone = measured([(1.0, "d")], *there)
+    lone = estimate([(1.0, "d")], *experiments)
     assert lone.variances == pytest.approx([known.moderate(None).variance])
     assert lone.borrowed == lone.without_sd == ("d",)
     # It is good for a forecast, and tests nothing, unless something beside it has two replicas.
     assert lone.estimate.error is None
-    beside = measured([(1.0, "b"), (-1.0, "d")], *there)
+    beside = estimate([(1.0, "b"), (-1.0, "d")], *experiments)
     assert beside.estimate.error == pytest.approx(math.sqrt(variances[0] / 3 + lone.variances[0]))
-    assert measured([(1.0, "d")], there[3]).without_sd == ("d",)
+    assert estimate([(1.0, "d")], experiments[3]).without_sd == ("d",)
 
 
 def test_a_reading_lends_to_its_own_variants_alone():
@@ -64,16 +64,16 @@ def test_a_reading_lends_to_its_own_variants_alone():
 def test_counted_numbers_have_no_doubt_and_a_term_in_both_differences_varies_once_by_twice_that():
     counted = runs("a", [1.0], family="count", protocol="corpus-facts")
     seeds = [1.9, 1.5, 2.6]
-    error = measured(DIFFERENCE, counted, runs("b", seeds)).estimate.error
+    error = estimate(DIFFERENCE, counted, runs("b", seeds)).estimate.error
     assert error == pytest.approx(math.sqrt(np.var(seeds, ddof=1) / 3))
     assert classify_evidence(claim("threshold", level={"experiments": ["a"], "at_least": 1}), table(counted)) == COUNTED
-    exact = measured([(1.0, "a")], counted)
+    exact = estimate([(1.0, "a")], counted)
     assert (exact.method, exact.estimate.error) == ("exact", 0.0)
     values = {"a": [1.0, 1.1, 0.9], "b": [3.0, 3.2, 2.8], "c": [4.0, 4.3, 3.7]}
-    there = (runs(n, v, family=n) for n, v in values.items())
-    found = measured([(1.0, "b"), (-1.0, "a"), (-1.0, "c"), (1.0, "b")], *there)
+    experiments = (runs(n, v, family=n) for n, v in values.items())
+    contrast = estimate([(1.0, "b"), (-1.0, "a"), (-1.0, "c"), (1.0, "b")], *experiments)
     by_hand = sum(w**2 * np.var(values[n], ddof=1) / 3 for n, w in (("a", 1), ("b", 2), ("c", 1)))
-    assert found.estimate.error == pytest.approx(math.sqrt(by_hand))
+    assert contrast.estimate.error == pytest.approx(math.sqrt(by_hand))
 
 
 def test_folds_are_paired_and_corrected():
@@ -81,10 +81,10 @@ def test_folds_are_paired_and_corrected():
     easy = [1.0, 5.0, 9.0, 3.0, 7.0]
     a = runs("a", easy, folds=True)
     b = runs("b", [x + d for x, d in zip(easy, [1, 1.1, 0.9, 1, 1], strict=True)], folds=True)
-    found = measured(DIFFERENCE, a, b)
-    assert (found.method, found.estimate.error) == ("folds", pytest.approx(math.sqrt((1 / 5 + RATIO) * 0.005)))
+    contrast = estimate(DIFFERENCE, a, b)
+    assert (contrast.method, contrast.estimate.error) == ("folds", pytest.approx(math.sqrt((1 / 5 + RATIO) * 0.005)))
     # Only the folds that both have are compared.
-    assert measured(DIFFERENCE, a, runs("b", [2.0, 6.2], folds=True)).counts == {"b": 2, "a": 2}
+    assert estimate(DIFFERENCE, a, runs("b", [2.0, 6.2], folds=True)).counts == {"b": 2, "a": 2}
     part = assign_folds(lines=49199, folds=5, seed=0)[0]
     assert a.fold_ratio == pytest.approx((part == TEST).sum() / (part == TRAIN).sum(), rel=1e-3)
 
@@ -93,23 +93,23 @@ def test_few_folds_have_the_residual_of_their_family():
     logs = np.array([[0.1, 0.9, 2.0], [-0.1, 1.1, 2.0]])
     family = [runs(n, np.exp(row), folds=True) for n, row in zip("cd", logs, strict=True)]
     lone = runs("a", [2.0], folds=True), runs("b", [3.0], folds=True)
-    found = measured(DIFFERENCE, *lone, *family)
+    contrast = estimate(DIFFERENCE, *lone, *family)
     residual = np.var(logs[0] - logs[1], ddof=1) / 2
     # Models of one fold add no residual: two of three have two degrees of freedom.
-    assert found.estimate.error == pytest.approx(math.sqrt((1 + RATIO) * residual * (2**2 + 3**2)))
-    assert found.estimate.df == pytest.approx(2)
-    assert set(found.borrowed) == {"a", "b"}
-    assert measured(DIFFERENCE, *lone).without_sd == ("b", "a")
+    assert contrast.estimate.error == pytest.approx(math.sqrt((1 + RATIO) * residual * (2**2 + 3**2)))
+    assert contrast.estimate.df == pytest.approx(2)
+    assert set(contrast.borrowed) == {"a", "b"}
+    assert estimate(DIFFERENCE, *lone).without_sd == ("b", "a")
     # An absolute margin is a constant: the test errs as the difference that is shown does.
-    assert measured(DIFFERENCE, *lone, *family, offset=0.5).estimate.error == found.estimate.error
+    assert estimate(DIFFERENCE, *lone, *family, offset=0.5).estimate.error == contrast.estimate.error
     # Those of another reading lend nothing.
     others = [runs(f"{r.name}@x=y", [v.metrics[QUANTITY] for v in r.finished], folds=True) for r in family]
-    assert measured(DIFFERENCE, *lone, *others).without_sd == ("b", "a")
+    assert estimate(DIFFERENCE, *lone, *others).without_sd == ("b", "a")
 
 
 def test_two_folds_that_happen_to_be_alike_do_not_make_a_model_certain():
     family = runs("c", [2.0, 2.2], folds=True), runs("d", [3.0, 3.3], folds=True)
-    assert measured([(1.0, "a")], runs("a", [2.0, 2.0001], folds=True), *family).estimate.error > 0.05
+    assert estimate([(1.0, "a")], runs("a", [2.0, 2.0001], folds=True), *family).estimate.error > 0.05
 
 
 def test_bartletts_test_looks_at_folds_and_a_claim_says_where_they_vary_unequally():
@@ -119,8 +119,8 @@ def test_bartletts_test_looks_at_folds_and_a_claim_says_where_they_vary_unequall
     def doubt(*deviations):
         made = {"a": [2.0], "b": [3.0]}
         made |= {name: np.exp(common + draw.normal(0, d, 9)) for name, d in zip("cdefgh", deviations, strict=False)}
-        found = decide(lower, *(runs(name, values, folds=True, quantity=loss) for name, values in made.items()))
-        return found.comparisons[0].bartlett_p, any(note.kind == "unequal" for note in found.notes)
+        verdict = decide(lower, *(runs(name, values, folds=True, quantity=loss) for name, values in made.items()))
+        return verdict.comparisons[0].bartlett_p, any(note.kind == "unequal" for note in verdict.notes)
 
     assert doubt(0.01, 0.01, 0.01, 0.01, 0.01, 2.0) == (pytest.approx(0, abs=0.05), True)
     assert doubt(0.1, 0.1, 0.1, 0.1, 0.1) == (pytest.approx(0.5, abs=0.45), False)
@@ -129,10 +129,10 @@ def test_bartletts_test_looks_at_folds_and_a_claim_says_where_they_vary_unequall
 def test_two_metrics_of_one_experiment_keep_what_their_folds_do():
     # log early - log late: 1.0, 1.2, 0.8 and 2.0, 2.2, 1.8, of variance 0.04 around each member's mean.
     early = [np.exp([1.0, 1.2, 0.8]), np.exp([2.0, 2.2, 1.8])]
-    family = [learning(runs(n, v, folds=True), 1, 1, 1, metric=LATE) for n, v in zip("cd", early, strict=True)]
-    lone = learning(runs("a", [3.0], folds=True), 1.0, metric=LATE)
-    given = claim("superiority", compare=below({"experiment": "a", "metric": "late"}, {"experiment": "a"}))
-    (part,) = decide(given, lone, *family).comparisons
+    family = [add_metric(runs(n, v, folds=True), 1, 1, 1, metric=LATE) for n, v in zip("cd", early, strict=True)]
+    lone = add_metric(runs("a", [3.0], folds=True), 1.0, metric=LATE)
+    superiority = claim("superiority", compare=below({"experiment": "a", "metric": "late"}, {"experiment": "a"}))
+    (part,) = decide(superiority, lone, *family).comparisons
     # Weights are the terms themselves, 3 log early - 1 log late; the latter never differs here.
     assert part.error == pytest.approx(3 * math.sqrt((1 + RATIO) * 0.04))
     # Both members share their folds: 2 degrees of freedom, not 4.
@@ -143,9 +143,9 @@ def test_two_metrics_of_one_experiment_keep_what_their_folds_do():
 def test_seeds_without_a_difference_are_told_apart_no_more_often_than_said():
     trials = 600
 
-    def rates(draws, given):
-        found = [decide(given, runs("a", a), runs("b", b)).answer for a, b in draws]
-        return found.count(AGREES) / trials, found.count(DISAGREES) / trials
+    def rates(draws, tested):
+        answers = [decide(tested, runs("a", a), runs("b", b)).answer for a, b in draws]
+        return answers.count(AGREES) / trials, answers.count(DISAGREES) / trials
 
     draw = np.random.default_rng(3).normal(100, 1, (trials, 2, 4))
     assert max(rates(draw, A_BELOW_B)) < 0.025 + 3 * math.sqrt(0.025 / trials)
@@ -154,22 +154,22 @@ def test_seeds_without_a_difference_are_told_apart_no_more_often_than_said():
 
 
 def test_another_tokenisation_is_another_task_and_lends_nothing():
-    def of(name, values, tokens):
-        made = runs(name, values, folds=True)
-        made.resolved.config["data"]["options"]["tokens"] = tokens
-        return made
+    def make_runs(name, values, tokens):
+        tokenised = runs(name, values, folds=True)
+        tokenised.resolved.config["data"]["options"]["tokens"] = tokens
+        return tokenised
 
-    lone = [of(name, [x], "characters") for name, x in (("a", 2.0), ("b", 3.0))]
-    others = [of(name, values, "bigrams") for name, values in (("c", [2.0, 2.3]), ("d", [4.0, 4.1]))]
-    assert measured(DIFFERENCE, *lone, *others).without_sd == ("b", "a")
+    lone = [make_runs(name, [x], "characters") for name, x in (("a", 2.0), ("b", 3.0))]
+    others = [make_runs(name, values, "bigrams") for name, values in (("c", [2.0, 2.3]), ("d", [4.0, 4.1]))]
+    assert estimate(DIFFERENCE, *lone, *others).without_sd == ("b", "a")
     # A difference of both tasks asks each for a member.
-    across = measured([(1.0, "b"), (-1.0, "c")], *lone, *others)
+    across = estimate([(1.0, "b"), (-1.0, "c")], *lone, *others)
     assert across.without_sd == ("b", "c")
-    member = of("e", [2.0, 2.2], "characters")
-    found = measured([(1.0, "b"), (-1.0, "c")], *lone, *others, member).estimate
+    member = make_runs("e", [2.0, 2.2], "characters")
+    contrast = estimate([(1.0, "b"), (-1.0, "c")], *lone, *others, member).estimate
     # Two folds of three models: a residual is half of a rise less the mean rise, and each has two thirds of a degree.
     rises = np.log([2.2 / 2.0, 2.3 / 2.0, 4.1 / 4.0])
     own = (rises - rises.mean()) ** 2 / 2 / (2 / 3)
     variances = np.array([3.0**2 * own[0], 2.0**2 * own[1:].mean()])
-    assert found.error == pytest.approx(math.sqrt((1 + RATIO) * variances.sum()))
-    assert found.df == pytest.approx(variances.sum() ** 2 / (variances**2 / [2 / 3, 4 / 3]).sum())
+    assert contrast.error == pytest.approx(math.sqrt((1 + RATIO) * variances.sum()))
+    assert contrast.df == pytest.approx(variances.sum() ** 2 / (variances**2 / [2 / 3, 4 / 3]).sum())

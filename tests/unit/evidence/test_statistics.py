@@ -33,40 +33,44 @@ def folds(differences, ratio):
 def test_independent_samples_are_welchs_test_of_scipy(seed):
     draw = np.random.default_rng(seed)
     one, other = draw.normal(1, 2, 3 + seed), draw.normal(0, 0.5, 4)
-    found = combine_variances(
+    estimate = combine_variances(
         one.mean() - other.mean(), [(1 / len(values), estimate_variance(values)) for values in (one, other)]
     )
     expected = stats.ttest_ind(one, other, equal_var=False, alternative="greater")
-    assert (found.p_above(), found.p_below()) == pytest.approx((expected.pvalue, 1 - expected.pvalue))
+    assert (estimate.compute_p_above(), estimate.compute_p_below()) == pytest.approx(
+        (expected.pvalue, 1 - expected.pvalue)
+    )
     bounds = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.9)
-    assert found.interval(0.9) == pytest.approx((bounds.low, bounds.high))
+    assert estimate.compute_interval(0.9) == pytest.approx((bounds.low, bounds.high))
 
 
 def test_folds_are_the_paired_test_of_scipy_and_corrected_for_their_overlap():
     one, other = np.array([1.0, 2.5, 2.0, 4.0]), np.array([0.5, 2.75, 1.0, 2.0])
     expected = stats.ttest_rel(one, other, alternative="greater")
-    assert folds(one - other, 0.0).p_above() == pytest.approx(expected.pvalue)
+    assert folds(one - other, 0.0).compute_p_above() == pytest.approx(expected.pvalue)
     # Variance 2.5 of the differences; of their mean (1/5 + 1/4) * 2.5 = 1.125 instead of 0.5.
-    found = folds([1.0, 2.0, 3.0, 4.0, 5.0], RATIO)
-    assert (found.value, found.error**2, found.df) == pytest.approx((3.0, 1.125, 4.0))
+    estimate = folds([1.0, 2.0, 3.0, 4.0, 5.0], RATIO)
+    assert (estimate.value, estimate.error**2, estimate.df) == pytest.approx((3.0, 1.125, 4.0))
 
 
 def test_variances_are_pooled_or_moderated_by_hand():
     # Variances 2 and 3 with 1 and 2 degrees of freedom; a lone value adds nothing.
-    found = pool_variances(
+    estimate = pool_variances(
         [one for values in ([1.0, 3.0], [2.0, 2.0, 5.0], [9.0]) if (one := estimate_variance(values))]
     )
-    assert (found.variance, found.df) == pytest.approx((8 / 3, 3))
+    assert (estimate.variance, estimate.df) == pytest.approx((8 / 3, 3))
     # Of one law.
-    found = fit_prior((VarianceEstimate(1.0, 2), VarianceEstimate(1.2, 4), VarianceEstimate(0.9, 2)))
-    assert (math.isinf(found.df), found.pooled_df) == (True, 8)
-    assert found.variance == pytest.approx((2 * 1.0 + 4 * 1.2 + 2 * 0.9) / 8)
-    assert found.moderate(VarianceEstimate(1.2, 4)) == found.moderate(None) == VarianceEstimate(found.variance, 8)
+    estimate = fit_prior((VarianceEstimate(1.0, 2), VarianceEstimate(1.2, 4), VarianceEstimate(0.9, 2)))
+    assert (math.isinf(estimate.df), estimate.pooled_df) == (True, 8)
+    assert estimate.variance == pytest.approx((2 * 1.0 + 4 * 1.2 + 2 * 0.9) / 8)
+    assert (
+        estimate.moderate(VarianceEstimate(1.2, 4)) == estimate.moderate(None) == VarianceEstimate(estimate.variance, 8)
+    )
     assert fit_prior(()) is None
     assert fit_prior((VarianceEstimate(0.0, 2), VarianceEstimate(0.0, 2), VarianceEstimate(1.0, 2))) is None
     # Smyth's posterior. A family knows no more than all of its replicas.
-    found = Prior(2.0, 3.0, 20).moderate(VarianceEstimate(8.0, 2))
-    assert (found.variance, found.df) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
+    estimate = Prior(2.0, 3.0, 20).moderate(VarianceEstimate(8.0, 2))
+    assert (estimate.variance, estimate.df) == (pytest.approx((3 * 2.0 + 2 * 8.0) / 5), 5.0)
     assert Prior(2.0, 3.0, 20).moderate(None) == VarianceEstimate(2.0, 3.0)
     assert Prior(2.0, 30.0, 6).moderate(VarianceEstimate(8.0, 2)).df == 6
 
@@ -83,10 +87,10 @@ def test_equal_variances_are_tested_as_by_scipy():
 
 def test_no_deviation_decides_nothing_and_none_at_all_decides_everything():
     unknown = ours.Estimate(5.0)
-    assert (unknown.p_above(), unknown.p_below(), unknown.interval()) == (1.0, 1.0, None)
+    assert (unknown.compute_p_above(), unknown.compute_p_below(), unknown.compute_interval()) == (1.0, 1.0, None)
     exact = combine_variances(0.5, [(1.0, VarianceEstimate(0.0, 2))])
-    assert (exact.p_above(), exact.p_below()) == (0.0, 1.0)
-    assert exact.interval() == (0.5, 0.5)
+    assert (exact.compute_p_above(), exact.compute_p_below()) == (0.0, 1.0)
+    assert exact.compute_interval() == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("value", [0.1, 0.7, 1 / 3])
@@ -139,8 +143,8 @@ def test_folds_with_overlapping_training_sets_err_as_often_as_they_say():
     k, correlation = 5, RATIO / (1 + RATIO)
     own, common = draw.normal(size=(trials, k)), draw.normal(size=(trials, 1))
     differences = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * common
-    corrected = np.mean([folds(d, RATIO).p_above() <= 0.025 for d in differences])
-    naive = np.mean([folds(d, 0.0).p_above() <= 0.025 for d in differences])
+    corrected = np.mean([folds(d, RATIO).compute_p_above() <= 0.025 for d in differences])
+    naive = np.mean([folds(d, 0.0).compute_p_above() <= 0.025 for d in differences])
     # Three deviations of a rate of 0.025 over so many trials.
     assert abs(corrected - 0.025) < 3 * math.sqrt(0.025 * 0.975 / trials)
     assert naive > 0.05
@@ -154,13 +158,13 @@ def test_the_prior_is_that_of_greatest_likelihood():
     def likelihood(scale, freedom):
         return float(np.sum(stats.f.logpdf(s / scale, d, freedom) - np.log(scale)))
 
-    found = fit_prior(tuple(members))
-    best = likelihood(found.variance, found.df)
+    prior = fit_prior(tuple(members))
+    best = likelihood(prior.variance, prior.df)
     scales, freedoms = np.geomspace(0.01, 100, 60), np.geomspace(0.5, 1000, 60)
     assert best > max(likelihood(a, b) for a in scales for b in freedoms)
-    near = [likelihood(found.variance * a, found.df * b) for a in (0.999, 1, 1.001) for b in (0.999, 1, 1.001)]
+    near = [likelihood(prior.variance * a, prior.df * b) for a in (0.999, 1, 1.001) for b in (0.999, 1, 1.001)]
     assert best == max(near)
-    assert 0.5 < found.df < 5
+    assert 0.5 < prior.df < 5
 
 
 def test_ranks_are_compared_over_all_orders():
@@ -197,7 +201,7 @@ def test_a_curvature_is_that_of_the_least_squares_parabola_and_sees_no_slope():
 def test_the_prior_has_the_same_digits_in_whatever_order_its_members_are_added():
     """As processors do: in orders of their own."""
     members = tuple(VarianceEstimate(v, d) for v, d in ((0.1, 2), (0.2, 1), (1.5, 2), (40.0, 2), (0.4, 3), (3.0, 2)))
-    found = fit_prior(members)
+    prior = fit_prior(members)
     for turned in (members[::-1], members[3:] + members[:3], members[::2] + members[1::2]):
         other = fit_prior(turned)
-        assert (other.variance, other.df) == pytest.approx((found.variance, found.df), rel=1e-13)
+        assert (other.variance, other.df) == pytest.approx((prior.variance, prior.df), rel=1e-13)

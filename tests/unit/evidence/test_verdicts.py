@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from claims_helpers import below, claim, curves, decide, gain, learning, margin, runs, table
+from claims_helpers import add_metric, below, claim, curves, decide, gain, margin, runs, table
 from scipy import stats
 
 from reprise.evidence import verdicts
@@ -20,7 +20,7 @@ TOGETHER += (Part(-1.0, 0.99, 0.01),)
 
 
 @pytest.mark.parametrize(
-    ("parts", "lost", "found"),
+    ("parts", "lost", "answer"),
     [
         # Establishing is not adjusted for several: each at its level (intersection-union); refuting is, after Holm.
         ([0, 0, 0, 0], False, AGREES),
@@ -36,12 +36,12 @@ TOGETHER += (Part(-1.0, 0.99, 0.01),)
         ([3], False, NOT_JUDGED),
     ],
 )
-def test_the_direction_of_parts_together(parts, lost, found):
-    assert verdicts.choose_answer([TOGETHER[i] for i in parts], lost=lost) == found
+def test_the_direction_of_parts_together(parts, lost, answer):
+    assert verdicts.choose_answer([TOGETHER[i] for i in parts], lost=lost) == answer
 
 
 @pytest.mark.parametrize(
-    ("interval", "paper", "found"),
+    ("interval", "paper", "size"),
     [
         ((0.5, 1.5), 1.0, "consistent"),
         ((0.5, 1.5), 2.0, "smaller"),
@@ -56,8 +56,8 @@ def test_the_direction_of_parts_together(parts, lost, found):
         ((0.5, 1.5), 0.0, None),
     ],
 )
-def test_the_size_of_an_effect(interval, paper, found):
-    assert verdicts.choose_size(interval, paper) == found
+def test_the_size_of_an_effect(interval, paper, size):
+    assert verdicts.choose_size(interval, paper) == size
 
 
 def test_ratios():
@@ -68,25 +68,25 @@ def test_ratios():
 
 
 @pytest.mark.parametrize(
-    ("interval", "found"),
+    ("interval", "size"),
     [((0.4, 0.6), "consistent"), ((0.3, 0.49), "smaller"), ((1.51, 2), "larger"), ((-2.0, -0.1), "opposite")],
 )
-def test_a_size_is_told_from_all_that_rounds_to_the_papers_number(interval, found):
-    assert verdicts.choose_size(interval, 1.0, (0.5, 1.5)) == found
-    assert verdicts.choose_size(tuple(-end for end in reversed(interval)), -1.0, (-1.5, -0.5)) == found
+def test_a_size_is_told_from_all_that_rounds_to_the_papers_number(interval, size):
+    assert verdicts.choose_size(interval, 1.0, (0.5, 1.5)) == size
+    assert verdicts.choose_size(tuple(-end for end in reversed(interval)), -1.0, (-1.5, -0.5)) == size
 
 
-def lacking(of):
+def lacking(runs):
     """The last replica lacks the metric."""
-    return replace(of, replicas=[*of.replicas[:-1], replace(of.replicas[-1], metrics={})])
+    return replace(runs, replicas=[*runs.replicas[:-1], replace(runs.replicas[-1], metrics={})])
 
 
-def about_accuracy(given):
-    return given.model_copy(update={"metric": "accuracy", "split": "train"})
+def about_accuracy(claim):
+    return claim.model_copy(update={"metric": "accuracy", "split": "train"})
 
 
-def pair(a, b, **given):
-    return [runs("a", a, **given), runs("b", b, **given)]
+def pair(a, b, **options):
+    return [runs("a", a, **options), runs("b", b, **options)]
 
 
 def sweep(*means, spread=0.01):
@@ -96,8 +96,8 @@ def sweep(*means, spread=0.01):
 def entropies(a, b, c):
     """Bits per character, of two models beside the paper's numbers and of a reference."""
     printed = {"a": 1.12, "b": 1.27, "c": None}
-    of = zip("abc", (a, b, c), strict=True)
-    return [runs(n, [x] if x else [], paper=printed[n], unit="bits/character") for n, x in of]
+    models = zip("abc", (a, b, c), strict=True)
+    return [runs(n, [x] if x else [], paper=printed[n], unit="bits/character") for n, x in models]
 
 
 SHARE = {"quantity": ("accuracy", "test"), "unit": "share", "n": 1000}
@@ -183,30 +183,34 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("given", "there", "verdict"), CASES)
-def test_every_kind_of_claim(given, there, verdict):
-    assert decide(given, *there).answer == verdict
+@pytest.mark.parametrize(("claim", "experiments", "verdict"), CASES)
+def test_every_kind_of_claim(claim, experiments, verdict):
+    assert decide(claim, *experiments).answer == verdict
 
 
 def test_a_check_that_computed_nothing_shows_nothing():
     def check(name: str, *errors: float):
-        of = runs(name, errors or [0.0], quantity=("max_error", "all"))
-        resolved = replace(of.resolved, config={"check": name, "tolerance": 1e-10})
-        return replace(of, resolved=resolved, replicas=of.replicas if errors else [replace(of.replicas[0], metrics={})])
+        experiment = runs(name, errors or [0.0], quantity=("max_error", "all"))
+        resolved = replace(experiment.resolved, config={"check": name, "tolerance": 1e-10})
+        return replace(
+            experiment,
+            resolved=resolved,
+            replicas=experiment.replicas if errors else [replace(experiment.replicas[0], metrics={})],
+        )
 
-    both = claim("identity", checks=["a", "b"])
-    assert decide(both, check("a", 0.0), check("b", 1e-12)).answer == AGREES
-    assert decide(both, check("a", 0.0), check("b", 1.0)).answer == DISAGREES
-    assert decide(both, check("a", 0.0), check("b")).answer == UNDECIDED
+    identity = claim("identity", checks=["a", "b"])
+    assert decide(identity, check("a", 0.0), check("b", 1e-12)).answer == AGREES
+    assert decide(identity, check("a", 0.0), check("b", 1.0)).answer == DISAGREES
+    assert decide(identity, check("a", 0.0), check("b")).answer == UNDECIDED
 
 
 @pytest.mark.parametrize("folds", [False, True])
 def test_a_question_of_unit_says_whether_its_runs_are_seeds_or_folds(folds):
     bits = {"unit": "bits/character", "folds": folds}
-    found = decide(
+    verdict = decide(
         WHICH_UNIT, runs("a", [1.1], paper=1.1, **bits), runs("b", [1.2], paper=1.2, **bits), runs("c", [1.5], **bits)
     )
-    assert {one.counts for one in found.comparisons} == {"folds" if folds else "seeds"}
+    assert {one.counts for one in verdict.comparisons} == {"folds" if folds else "seeds"}
 
 
 def test_perplexities_are_compared_by_their_logarithms():
@@ -224,19 +228,19 @@ def test_the_papers_effect_stands_beside_ours_on_one_scale():
     assert part.paper_converted == pytest.approx(math.log(1.1))
     assert part.ratio.value == pytest.approx(part.estimate / math.log(1.1))
     loss = {"quantity": ("loss", "test"), "unit": "nats/token"}
-    given = claim("superiority", metric="loss", split="test", compare=below("a", "b"))
+    superiority = claim("superiority", metric="loss", split="test", compare=below("a", "b"))
     for unit, effect in ((None, 1.0), ("bits/token", math.log(2))):
-        there = (runs(n, v, paper=p, paper_unit=unit, **loss) for n, v, p in (("a", LOW, 1.0), ("b", HIGH, 2.0)))
-        assert decide(given, *there).comparisons[0].paper_converted == pytest.approx(effect)
+        experiments = (runs(n, v, paper=p, paper_unit=unit, **loss) for n, v, p in (("a", LOW, 1.0), ("b", HIGH, 2.0)))
+        assert decide(superiority, *experiments).comparisons[0].paper_converted == pytest.approx(effect)
 
 
 def test_the_rounding_of_the_papers_numbers_is_carried_into_its_effect():
     """1.23 and 1.21 are printed: their difference may be 0.01 to 0.03; as logarithms the same in shares."""
     loss = {"quantity": ("loss", "test"), "unit": "nats/token"}
     for log, quantity, metric in ((False, loss, "loss"), (True, {}, "perplexity")):
-        given = claim("superiority", metric=metric, split="test", compare=below("a", "b"))
-        there = (runs(n, v, paper=p, digit=0.01, **quantity) for n, v, p in (("a", LOW, 1.21), ("b", HIGH, 1.23)))
-        (one,) = decide(given, *there).comparisons
+        superiority = claim("superiority", metric=metric, split="test", compare=below("a", "b"))
+        experiments = (runs(n, v, paper=p, digit=0.01, **quantity) for n, v, p in (("a", LOW, 1.21), ("b", HIGH, 1.23)))
+        (one,) = decide(superiority, *experiments).comparisons
         ends = (1.225, 1.215), (1.235, 1.205)
         assert one.paper_band == pytest.approx([math.log(h / low) if log else h - low for h, low in ends])
         assert one.ratio.rounding == pytest.approx([one.estimate / end for end in reversed(one.paper_band)])
@@ -244,9 +248,9 @@ def test_the_rounding_of_the_papers_numbers_is_carried_into_its_effect():
 
 def test_welchs_test_stands_beside_the_moderated_one():
     """Two and two replicas: by their own deviation they do not differ, by that of a family of many they do."""
-    there = [*pair([10.0, 10.2], [10.4, 10.6]), *(runs(n, [9.9, 10.1, 10.0, 10.05]) for n in "cdef")]
-    assert decide(A_BELOW_B, *there).answer == AGREES
-    alone = replace(table(*there), moderated=False)
+    experiments = [*pair([10.0, 10.2], [10.4, 10.6]), *(runs(n, [9.9, 10.1, 10.0, 10.05]) for n in "cdef")]
+    assert decide(A_BELOW_B, *experiments).answer == AGREES
+    alone = replace(table(*experiments), moderated=False)
     (one,) = rules.decide(A_BELOW_B, alone).comparisons
     logs = np.log([10.4, 10.6]), np.log([10.0, 10.2])
     welch = stats.ttest_ind(*logs, equal_var=False, alternative="greater").pvalue
@@ -255,12 +259,12 @@ def test_welchs_test_stands_beside_the_moderated_one():
 
 def test_the_forecast_is_made_at_the_papers_effect_and_not_at_ours():
     near = [runs("a", [10.0, 10.5, 9.5], paper=10.0), runs("b", [10.1, 10.6, 9.6], paper=12.0)]
-    found = decide(A_BELOW_B, *near)
-    assert found.answer == UNDECIDED
+    verdict = decide(A_BELOW_B, *near)
+    assert verdict.answer == UNDECIDED
     deviation = math.sqrt((np.var(np.log([10.0, 10.5, 9.5]), ddof=1) + np.var(np.log([10.1, 10.6, 9.6]), ddof=1)) / 2)
     n = np.arange(2, 99)
     power = stats.nct.sf(stats.t.isf(0.025, 2 * (n - 1)), 2 * (n - 1), math.log(1.2) / deviation * np.sqrt(n / 2))
-    assert found.replicas == n[power >= 0.8][0]
+    assert verdict.replicas == n[power >= 0.8][0]
     # Beside an agreeing claim as well; not where the paper gives no number, and not where no number of them would do.
     assert decide(A_BELOW_B, runs("a", LOW, paper=10.0), runs("b", HIGH, paper=12.0)).replicas == 2
     assert decide(A_BELOW_B, runs("a", LOW), runs("b", HIGH)).replicas is None
@@ -268,17 +272,17 @@ def test_the_forecast_is_made_at_the_papers_effect_and_not_at_ours():
 
 
 def test_a_mean_over_a_sweep_is_one_comparison():
-    both = {"lower": {"mean": ["a", "b"]}, "higher": {"mean": ["c", "d"]}}
+    compare = {"lower": {"mean": ["a", "b"]}, "higher": {"mean": ["c", "d"]}}
     values = {"a": [9.0, 9.9, 9.4], "b": [10.0, 9.1, 9.6], "c": [9.8, 10.6, 10.1], "d": [10.8, 9.9, 10.3]}
-    found = decide(claim("superiority", compare=both), *(runs(n, v, family=n) for n, v in values.items()))
-    (part,) = found.comparisons
+    verdict = decide(claim("superiority", compare=compare), *(runs(n, v, family=n) for n, v in values.items()))
+    (part,) = verdict.comparisons
     logs = {n: np.log(v) for n, v in values.items()}
     expected = (logs["c"].mean() + logs["d"].mean() - logs["a"].mean() - logs["b"].mean()) / 2
     assert part.estimate == pytest.approx(expected)
     assert part.error == pytest.approx(math.sqrt(sum(np.var(x, ddof=1) / 3 / 4 for x in logs.values())))
     each = [claim("superiority", compare=below(*pair)) for pair in ("ac", "bd")]
     alone = [decide(one, *(runs(n, v, family=n) for n, v in values.items())).answer for one in each]
-    assert (found.answer, alone) == (AGREES, [UNDECIDED, UNDECIDED])
+    assert (verdict.answer, alone) == (AGREES, [UNDECIDED, UNDECIDED])
 
 
 def test_numbers_behind_the_verdicts_of_gains_sweeps_and_ranks():
@@ -327,15 +331,15 @@ FAILED = [0.1, 0.2, 0.2]
     ],
 )
 def test_only_the_side_that_ought_to_be_better_has_to_learn(a, b, values, answer):
-    given = claim("superiority", compare=below("a", "b"), learned=LEARNED)
-    there = [learning(runs(n, v), *x) for n, v, x in zip("ab", values, (a, b), strict=True)]
-    found = decide(given, *there)
-    assert (found.answer, found.comparisons[0].answer) == (answer, answer)
-    noted = [title for note in found.notes if isinstance(note, Unlearned) for title in note.titles]
-    assert sorted(noted) == [n for n, x in (("A", a), ("B", b)) if x == FAILED]
+    superiority = claim("superiority", compare=below("a", "b"), learned=LEARNED)
+    experiments = [add_metric(runs(n, v), *x) for n, v, x in zip("ab", values, (a, b), strict=True)]
+    verdict = decide(superiority, *experiments)
+    assert (verdict.answer, verdict.comparisons[0].answer) == (answer, answer)
+    titles = [title for note in verdict.notes if isinstance(note, Unlearned) for title in note.titles]
+    assert sorted(titles) == [n for n, x in (("A", a), ("B", b)) if x == FAILED]
     # Of an accuracy the higher side ought to be better.
     turned = claim("superiority", metric="accuracy", compare=below("b", "a"), learned=LEARNED)
-    assert decide(turned, *there).answer == (
+    assert decide(turned, *experiments).answer == (
         UNDECIDED if a == b != FAILED else NOT_JUDGED if a == b else AGREES if b == FAILED else DISAGREES
     )
 
@@ -343,47 +347,54 @@ def test_only_the_side_that_ought_to_be_better_has_to_learn(a, b, values, answer
 def test_a_model_that_did_not_learn_says_nothing_of_its_own_places():
     """Within one model: the comparison is not judged, and the others are without it."""
     places = {"compare": [below({"experiment": n, "metric": "far"}, {"experiment": n, "metric": "near"}) for n in "ab"]}
-    given = claim("superiority", learned=LEARNED, **places)
+    superiority = claim("superiority", learned=LEARNED, **places)
     more = {("near", "test"): [0.8, 0.81, 0.79], ("far", "test"): [0.3, 0.31, 0.29]}
     a, b = (runs(n, LOW, more=more) for n in "ab")
-    found = decide(given, learning(a, *[0.9] * 3), learning(b, *FAILED))
-    assert (found.answer, [one.answer for one in found.comparisons]) == (AGREES, [AGREES, NOT_JUDGED])
-    assert found.weakest == found.comparisons[0]
-    assert decide(given, learning(a, *FAILED), learning(b, *FAILED)).answer == NOT_JUDGED
+    verdict = decide(superiority, add_metric(a, *[0.9] * 3), add_metric(b, *FAILED))
+    assert (verdict.answer, [one.answer for one in verdict.comparisons]) == (AGREES, [AGREES, NOT_JUDGED])
+    assert verdict.weakest == verdict.comparisons[0]
+    assert decide(superiority, add_metric(a, *FAILED), add_metric(b, *FAILED)).answer == NOT_JUDGED
     # One without the metric is not known to have learnt; that no side is ahead takes both.
-    assert decide(given, a, b).answer == NOT_JUDGED
+    assert decide(superiority, a, b).answer == NOT_JUDGED
     same = claim("equivalence", equal=[["a", "b"]], margin=margin(0.3), learned=LEARNED)
-    assert decide(same, learning(runs("a", LOW), *[0.9] * 3), learning(runs("b", LOW), *FAILED)).answer == NOT_JUDGED
+    assert (
+        decide(same, add_metric(runs("a", LOW), *[0.9] * 3), add_metric(runs("b", LOW), *FAILED)).answer == NOT_JUDGED
+    )
 
 
 def test_the_pair_with_the_largest_p_decides_by_rank():
     """C is far above A and no higher than B: together they would be below it."""
     a, b = [float(x) for x in range(1, 15)], [20.0, 21.0, 22.0, 23.0]
-    found = decide(WORST, *pair(a, b), runs("c", [20.5, 21.5, 22.5, 23.5]))
+    verdict = decide(WORST, *pair(a, b), runs("c", [20.5, 21.5, 22.5, 23.5]))
     exact = [stats.mannwhitneyu([20.5, 21.5, 22.5, 23.5], low, alternative="greater").pvalue for low in (a, b)]
-    assert [one.p for one in found.comparisons] == pytest.approx(exact)
-    assert (found.answer, found.weakest.other) == (UNDECIDED, "B")
+    assert [one.p for one in verdict.comparisons] == pytest.approx(exact)
+    assert (verdict.answer, verdict.weakest.other) == (UNDECIDED, "B")
     # One replica against three: no order of four is rarer than a quarter.
-    found = decide(WORST, *pair([1.0, 2.0, 3.0], [1.5, 2.5, 3.5]), runs("c", [9.0]))
-    assert (found.answer, [(one.p, one.above) for one in found.comparisons]) == (UNDECIDED, [(None, 1)] * 2)
+    verdict = decide(WORST, *pair([1.0, 2.0, 3.0], [1.5, 2.5, 3.5]), runs("c", [9.0]))
+    assert (verdict.answer, [(one.p, one.above) for one in verdict.comparisons]) == (UNDECIDED, [(None, 1)] * 2)
 
 
 def test_a_unit_per_token_is_told_from_one_per_character():
     """Words of five characters: 6 nats each are 1.2 nats per character, which is what is printed."""
-    given = {"unit": "nats/token", "n": 100, "more": {("predicted_characters", "test"): [500.0]}}
-    there = [runs(n, [x], paper=p, **given) for n, x, p in zip("abc", (6.0, 7.0, 8.0), (1.2, 1.4, None), strict=True)]
-    for stated, other, found in (("nats/token", "nats/character", DISAGREES), ("nats/character", "nats/token", AGREES)):
-        assert decide(claim("unit", unit={**UNIT, "stated": stated, "other": other}), *there).answer == found
+    options = {"unit": "nats/token", "n": 100, "more": {("predicted_characters", "test"): [500.0]}}
+    experiments = [
+        runs(n, [x], paper=p, **options) for n, x, p in zip("abc", (6.0, 7.0, 8.0), (1.2, 1.4, None), strict=True)
+    ]
+    for stated, other, answer in (
+        ("nats/token", "nats/character", DISAGREES),
+        ("nats/character", "nats/token", AGREES),
+    ):
+        assert decide(claim("unit", unit={**UNIT, "stated": stated, "other": other}), *experiments).answer == answer
 
 
 @pytest.mark.slow
 def test_no_place_is_found_more_often_than_the_level_says():
     """In each sweep the best place of the other is worse by just the margin, so that no place serves both."""
-    given = claim("equivalence", optimum=[["a", "b"], ["c", "d"]], margin=margin(0.5, "absolute"))
-    rng, found = np.random.default_rng(3), 0
+    equivalence = claim("equivalence", optimum=[["a", "b"], ["c", "d"]], margin=margin(0.5, "absolute"))
+    rng, agreed = np.random.default_rng(3), 0
     for _ in range(300):
         drawn = rng.normal([[0.0], [0.5], [0.5], [0.0]], 0.2, (4, 4)) + 5
-        there = [runs(name, list(values)) for name, values in zip("abcd", drawn, strict=True)]
-        found += decide(given, *there).answer == AGREES
+        experiments = [runs(name, list(values)) for name, values in zip("abcd", drawn, strict=True)]
+        agreed += decide(equivalence, *experiments).answer == AGREES
     # Two places, each held to half of 2.5 %.
-    assert found <= 300 * 0.025 + 3 * (300 * 0.025) ** 0.5
+    assert agreed <= 300 * 0.025 + 3 * (300 * 0.025) ** 0.5

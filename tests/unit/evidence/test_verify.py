@@ -25,7 +25,7 @@ VARIANTS = f"""
       one-of-two: {{{LAW}, experiments: [rnn-t5]}}
 """
 BEST = "\n    source: ours\n    alternatives:\n      best: {metrics: {last_ten_accuracy: best_accuracy}}\n"
-OURS = "\n    source: ours\n"
+SOURCE = "\n    source: ours\n"
 
 
 def judged(records: dict[str, list] | None = None) -> dict:
@@ -38,19 +38,19 @@ def judged(records: dict[str, list] | None = None) -> dict:
 
 def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     assert verify() == 0
-    found = claims()
-    assert {key: c["answer"] for key, c in found.items()} == {"D1": "undecided", "D2": "agrees", "D3": "not tested"}
+    decisions = claims()
+    assert {key: c["answer"] for key, c in decisions.items()} == {"D1": "undecided", "D2": "agrees", "D3": "not tested"}
     expected = ["superiority", "trained", "reduced", "undecided"]
-    assert [found["D1"][k] for k in ("kind", "evidence", "budget", "answer")] == expected
-    assert (found["D2"]["evidence"], found["D2"]["answer"]) == ("equation", "agrees")
-    assert found["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
-    assert found["D3"]["notes"][0]["why"]
-    said = capsys.readouterr().out
+    assert [decisions["D1"][k] for k in ("kind", "evidence", "budget", "answer")] == expected
+    assert (decisions["D2"]["evidence"], decisions["D2"]["answer"]) == ("equation", "agrees")
+    assert decisions["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}
+    assert decisions["D3"]["notes"][0]["why"]
+    output = capsys.readouterr().out
     # Kinds of evidence are never added up; a line a claim that was judged.
-    assert "equation: 1 agrees; trained: 1 undecided (reduced budget)" in said
-    assert "digits/D1" in said
-    assert "of 0 agreements 0 survive" in said
-    assert "0 diverged; 0 finished" in said
+    assert "equation: 1 agrees; trained: 1 undecided (reduced budget)" in output
+    assert "digits/D1" in output
+    assert "of 0 agreements 0 survive" in output
+    assert "0 diverged; 0 finished" in output
 
 
 def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, capsys):
@@ -62,10 +62,10 @@ def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, c
     assert "digits/D1: numbers" in capsys.readouterr().err
     leave("count", 3.0)
     assert verify("--check") == EXIT_FAILED
-    said = capsys.readouterr().err
-    assert "claims.json: does not say what the run records say (digits/D1: numbers" in said
-    assert "digits/D2: agrees, records: disagrees" in said
-    assert "run `python -m reprise verify --tier quick`" in said
+    error = capsys.readouterr().err
+    assert "claims.json: does not say what the run records say (digits/D1: numbers" in error
+    assert "digits/D2: agrees, records: disagrees" in error
+    assert "run `python -m reprise verify --tier quick`" in error
     assert CLAIMS.read_bytes() == before
     verify()
     assert claims()["D2"]["answer"] == "disagrees"
@@ -93,7 +93,7 @@ def test_files_that_follow_from_records_cannot_be_changed_unseen(clone, capsys):
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (None, ""),
         (b"{\xff", "(not a file of claims)"),
@@ -103,68 +103,72 @@ def test_files_that_follow_from_records_cannot_be_changed_unseen(clone, capsys):
         ("folder", "(not a regular file)"),
     ],
 )
-def test_check_fails_without_a_sound_file_in_one_line(clone, content, says, capsys):
+def test_check_fails_without_a_sound_file_in_one_line(clone, content, message, capsys):
     CLAIMS.parent.mkdir(parents=True, exist_ok=True)
     if content == "folder":
         CLAIMS.mkdir()
     elif content is not None:
         CLAIMS.write_bytes(content)
     assert verify("--check") == EXIT_FAILED
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "claims.json: " in said
-    assert says in said
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "claims.json: " in error
+    assert message in error
     assert CLAIMS.exists() == (content is not None)
 
 
 def test_missing_records_and_variants_of_another_tier_are_not_run(clone):
     shutil.rmtree("results/quick/runs/digits/lstm-t5")
-    found = judged()
-    assert (found["answer"], found["notes"]) == ("not run", [{"kind": "not-trained", "titles": ["LSTM, T = 5"]}])
+    decision = judged()
+    assert (decision["answer"], decision["notes"]) == ("not run", [{"kind": "not-trained", "titles": ["LSTM, T = 5"]}])
     project = load_project(".")
     assert judge_claims(project, load_runs(project, resolve_tier(project, "paper")))["digits"]["D1"].answer == "not run"
     # The configuration is sound, and the tier that runs the variant judges it.
-    edit(OURS, VARIANTS.replace("quick", "paper"))
+    edit(SOURCE, VARIANTS.replace("quick", "paper"))
     edit("lower: rnn-t5", "lower: rnn-t5@weight-law=corrected")
-    found = judged({"lstm-t5": [0.9]})
-    (note,) = found["notes"]
-    assert (found["answer"], note["kind"], note["titles"]) == ("not run", "not-at-tier", ["RNN, T = 5 (corrected)"])
+    decision = judged({"lstm-t5": [0.9]})
+    (note,) = decision["notes"]
+    assert (decision["answer"], note["kind"], note["titles"]) == ("not run", "not-at-tier", ["RNN, T = 5 (corrected)"])
 
 
-ASKED = "metric: last_ten_accuracy\n    split: train\n    compare"
-LATE = ASKED.replace("last_ten_accuracy", "cross_entropy_of_letters_beyond_13").replace("train", "test")
-PRINTED = "{metric: last_ten_accuracy, split: train, value"
-WRONG = PRINTED.replace("accuracy", "acuracy")
+METRIC = "metric: last_ten_accuracy\n    split: train\n    compare"
+LATE = METRIC.replace("last_ten_accuracy", "cross_entropy_of_letters_beyond_13").replace("train", "test")
+REPORTED = "{metric: last_ten_accuracy, split: train, value"
+WRONG = REPORTED.replace("accuracy", "acuracy")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "message"),
     [
-        (ASKED, ASKED.replace("last_ten_", ""), "claims.D1: no record has the metric accuracy (train); known are"),
-        (ASKED, LATE, "claims.D1: no record has the metric cross_entropy_of_letters_beyond_13 (test)"),
+        (METRIC, METRIC.replace("last_ten_", ""), "claims.D1: no record has the metric accuracy (train); known are"),
+        (METRIC, LATE, "claims.D1: no record has the metric cross_entropy_of_letters_beyond_13 (test)"),
         (
-            PRINTED,
+            REPORTED,
             WRONG,
             "experiments.rnn-t5.reported.0: no record has the metric last_ten_acuracy (train); did you mean",
         ),
-        (OURS, BEST.replace("best_", "last_ten_acu"), "alternatives.best.metrics: no record has the metric "),
-        (OURS, BEST.replace("last_ten_acc", "last_ten_ac"), "best.metrics: no claim about a metric 'last_ten_acuracy'"),
+        (SOURCE, BEST.replace("best_", "last_ten_acu"), "alternatives.best.metrics: no record has the metric "),
+        (
+            SOURCE,
+            BEST.replace("last_ten_acc", "last_ten_ac"),
+            "best.metrics: no claim about a metric 'last_ten_acuracy'",
+        ),
     ],
 )
-def test_a_metric_that_nothing_has_is_a_mistake(clone, old, new, says, capsys):
+def test_a_metric_that_nothing_has_is_a_mistake(clone, old, new, message, capsys):
     edit(old, new)
     assert verify() == EXIT_USAGE
-    said = capsys.readouterr().err
-    assert "digits.yaml: " in said
-    assert says in said
+    error = capsys.readouterr().err
+    assert "digits.yaml: " in error
+    assert message in error
 
 
 def test_a_metric_is_no_mistake_before_anything_was_trained_and_where_a_text_has_no_word_so_long(clone):
-    edit(PRINTED, WRONG)
+    edit(REPORTED, WRONG)
     shutil.rmtree("results/quick/runs/digits/rnn-t5")
     assert verify() == 0
-    edit(WRONG, PRINTED)
-    edit(ASKED, LATE)
+    edit(WRONG, REPORTED)
+    edit(METRIC, LATE)
     fixed = {"split": "test", "axis": "position_in_word", "x": [1, 2]}
     losses = {**fixed, "metric": "cross_entropy", "unit": "nats/token", "y": [2.0, 1.0]}
     counts = {**fixed, "metric": "count", "unit": "characters", "y": [9, 8]}
@@ -177,47 +181,50 @@ def test_of_another_corpus_the_papers_number_is_left_out(clone):
     other = "dataset: synthetic, vocabulary_size: 16, training_sentences: 5, seed: 1"
     edit("tiers: {quick: {replicas: 2}, paper", f"tiers: {{quick: {{replicas: 2, {other}}}, paper")
     edit("lstm}\n    tiers: {quick: {replicas: 1}", f"lstm}}\n    tiers: {{quick: {{replicas: 1, {other}}}")
-    found = judged({"rnn-t5": [0.30, 0.32], "lstm-t5": [0.90]})
-    assert found["comparisons"][0]["paper"] is None
+    decision = judged({"rnn-t5": [0.30, 0.32], "lstm-t5": [0.90]})
+    assert decision["comparisons"][0]["paper"] is None
     # That corpus may lack what the paper counts of its own.
     edit("{metric: last_ten_accuracy, split: train, value", "{metric: sentences, split: train, value")
     assert verify() == 0
 
 
 def test_readings_say_where_a_claim_holds(clone, capsys):
-    edit(OURS, VARIANTS)
+    edit(SOURCE, VARIANTS)
     corrected = {"rnn-t5@weight-law=corrected": [0.90, 0.92], "lstm-t5@weight-law=corrected": [0.30, 0.32]}
-    found = judged({**corrected, "rnn-t5@weight-law=one-of-two": [0.90, 0.92]})
+    decision = judged({**corrected, "rnn-t5@weight-law=one-of-two": [0.90, 0.92]})
     # The LSTM rests on the assumption too and was not run under the second alternative.
-    left = found["alternatives"]["weight-law=one-of-two"]
-    assert [left[key] for key in ("answer", "flips", "comparisons_judged", "of", "experiments")] == [
+    alternative = decision["alternatives"]["weight-law=one-of-two"]
+    assert [alternative[key] for key in ("answer", "flips", "comparisons_judged", "of", "experiments")] == [
         "not run",
         False,
         0,
         1,
         [],
     ]
-    under = found["alternatives"]["weight-law=corrected"]
+    under = decision["alternatives"]["weight-law=corrected"]
     keys = ("answer", "holds", "flips", "comparisons_judged", "of")
     assert [under[key] for key in keys] == ["disagrees", False, True, 1, 1]
     assert under["experiments"] == ["rnn-t5", "lstm-t5"]
     expected = {"holds": 1, "of": 2, "decided": False, "chosen": True, "against": ["weight-law=corrected"]}
-    assert found["settings"] == expected
+    assert decision["settings"] == expected
     # A reading of equal rank stands beside the claim with all that is said of it.
-    ((name, beside),) = found["co_primary"].items()
-    assert (name, beside["answer"]) == ("weight-law=corrected", "disagrees")
-    assert (beside["declared_afterwards"], beside["comparisons"][0]["estimate"]) == (True, pytest.approx(0.31 - 0.91))
+    ((name, co_primary),) = decision["co_primary"].items()
+    assert (name, co_primary["answer"]) == ("weight-law=corrected", "disagrees")
+    assert (co_primary["declared_afterwards"], co_primary["comparisons"][0]["estimate"]) == (
+        True,
+        pytest.approx(0.31 - 0.91),
+    )
     assert (claims()["D2"]["alternatives"], claims()["D2"]["settings"]) == ({}, None)
     assert main(["readings", "digits", "--tier", "quick"]) == 0
     assert "weight-law=corrected" in capsys.readouterr().out
 
 
 def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clone):
-    edit(OURS, VARIANTS)
+    edit(SOURCE, VARIANTS)
     edit("kind: superiority", "kind: threshold")
     edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5, lstm-t5], at_most: 0.5}")
-    found = judged({"rnn-t5@weight-law=one-of-two": [0.90, 0.92]})
-    under = found["alternatives"]["weight-law=one-of-two"]
+    decision = judged({"rnn-t5@weight-law=one-of-two": [0.90, 0.92]})
+    under = decision["alternatives"]["weight-law=one-of-two"]
     # The RNN alone keeps the bound as chosen and not under the alternative; the LSTM never did.
     assert (under["before"], under["answer"], under["flips"]) == ("agrees", "disagrees", True)
     assert ([under["comparisons_judged"], under["of"]], under["experiments"]) == ([1, 2], ["rnn-t5"])
@@ -226,7 +233,7 @@ def test_an_alternative_is_judged_on_the_comparisons_that_were_run_under_it(clon
 @pytest.mark.parametrize(("bound", "verdict"), [("below", "not judged"), ("above", "disagrees")])
 def test_under_an_alternative_whose_model_did_not_learn_a_claim_is_void(clone, bound, verdict, capsys):
     rule = f"learned: {{metric: last_ten_accuracy, split: train, {bound}: 0.5, why: chance}}"
-    edit(OURS, VARIANTS.replace("experiments: [rnn-t5]}", f"experiments: [rnn-t5], {rule}}}"))
+    edit(SOURCE, VARIANTS.replace("experiments: [rnn-t5]}", f"experiments: [rnn-t5], {rule}}}"))
     edit("kind: superiority", "kind: threshold")
     edit("compare: {lower: rnn-t5, higher: lstm-t5}", "level: {experiments: [rnn-t5], at_most: 0.5}")
     under = judged({"rnn-t5@weight-law=one-of-two": [0.90, 0.92]})["alternatives"]["weight-law=one-of-two"]
@@ -237,12 +244,12 @@ def test_under_an_alternative_whose_model_did_not_learn_a_claim_is_void(clone, b
 
 
 def test_another_metric_of_the_same_records_is_an_alternative(clone):
-    edit(OURS, BEST)
+    edit(SOURCE, BEST)
     rnn = [{"last_ten_accuracy": 0.30, "best_accuracy": 0.9}, {"last_ten_accuracy": 0.32, "best_accuracy": 0.92}]
     # A metric that some records lack flips nothing.
     for lstm, expected in (({"best_accuracy": 0.1}, (False, True, [1, 1])), ({}, (None, False, [1, 1]))):
-        found = judged({"rnn-t5": rnn, "lstm-t5": [{"last_ten_accuracy": 0.9, **lstm}]})
-        under = found["alternatives"]["weight-law=best"]
+        decision = judged({"rnn-t5": rnn, "lstm-t5": [{"last_ten_accuracy": 0.9, **lstm}]})
+        under = decision["alternatives"]["weight-law=best"]
         assert (under["holds"], under["flips"], [under["comparisons_judged"], under["of"]]) == expected
 
 

@@ -24,8 +24,8 @@ def test_check_covers_the_results_in_readme_and_their_plot(clone, capsys):
     assert main(["render", "--readme"]) == 0
     assert verify("--check") == 0
     for path in (readme, PLOT):
-        whole = path.read_text(encoding="utf-8")
-        path.write_text(whole.replace("</svg>", "<g/></svg>").replace(END, f"9 of 9\n{END}"), encoding="utf-8")
+        content = path.read_text(encoding="utf-8")
+        path.write_text(content.replace("</svg>", "<g/></svg>").replace(END, f"9 of 9\n{END}"), encoding="utf-8")
         assert verify("--check") == EXIT_FAILED
         assert str(path) in capsys.readouterr().err
-        path.write_text(whole, encoding="utf-8")
+        path.write_text(content, encoding="utf-8")

@@ -30,11 +30,11 @@ def sentence(T, B=1, seed=5):
 @pytest.mark.parametrize("directions", ["forward", "both"])
 def test_it_is_the_networks_of_torch(activation, layers, directions):
     model = network(activation=activation, layers=layers, directions=directions)
-    both = directions == "both"
-    rnn = nn.RNN(4, 5, layers, nonlinearity=activation, bidirectional=both, dtype=torch.float64)
+    is_bidirectional = directions == "both"
+    rnn = nn.RNN(4, 5, layers, nonlinearity=activation, bidirectional=is_bidirectional, dtype=torch.float64)
     with torch.no_grad():
         for i in range(layers):
-            for readings, end in [(model.right, ""), (model.left, "_reverse")][: 1 + both]:
+            for readings, end in [(model.right, ""), (model.left, "_reverse")][: 1 + is_bidirectional]:
                 getattr(rnn, f"weight_ih_l{i}{end}").copy_(readings[i].W)
                 getattr(rnn, f"weight_hh_l{i}{end}").copy_(readings[i].V)
                 getattr(rnn, f"bias_ih_l{i}{end}").copy_(readings[i].b)
@@ -42,7 +42,7 @@ def test_it_is_the_networks_of_torch(activation, layers, directions):
     words, present = sentence(7, 3)
     expected, _ = rnn(model.x[words])
     torch.testing.assert_close(model.states(words, present), expected, rtol=1e-12, atol=1e-14)
-    counted = sum(p.numel() for p in model.parameters()) - model.x.numel() + layers * 5 * (1 + both)
+    counted = sum(p.numel() for p in model.parameters()) - model.x.numel() + layers * 5 * (1 + is_bidirectional)
     assert counted == sum(p.numel() for p in rnn.parameters())
 
 

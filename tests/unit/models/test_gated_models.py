@@ -84,11 +84,11 @@ def test_masks_touch_embeddings_and_softmax_input_and_not_the_recurrence(model_c
 def test_initialisation_is_uniform_over_all_parameters_and_repeats(model_class):
     with pytest.raises(ValueError, match="matrices"):
         model_class(5, 2, 2, 6)
-    model, again = (model_class(400, 30, 20, 10) for _ in range(2))
-    for one in (model, again):
+    model, second = (model_class(400, 30, 20, 10) for _ in range(2))
+    for one in (model, second):
         initialise(one, 0.05, torch.Generator().manual_seed(5))
     for name, parameter in model.named_parameters():
         assert 0.04 < parameter.abs().max() <= 0.05, name
         assert parameter.unique().numel() > 0.9 * parameter.numel(), name
     assert model.E.std().item() == pytest.approx(0.05 / 3**0.5, rel=0.03)
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), second.parameters(), strict=True))

@@ -125,9 +125,9 @@ def test_multipliers_start_at_their_values_or_around_them():
     for spread in (0.0, 0.1):
         model = start("mi-rnn", **options, multiplier_std=spread)
         for name in ("alpha", "beta_1", "beta_2"):
-            found = model.get_parameter(name).detach()
-            assert found.std().item() == pytest.approx(spread, rel=0.1)
-            assert found.mean().item() == pytest.approx(options[name], abs=0.01)
+            values = model.get_parameter(name).detach()
+            assert values.std().item() == pytest.approx(spread, rel=0.1)
+            assert values.mean().item() == pytest.approx(options[name], abs=0.01)
     assert torch.equal(start("mi-rnn", **options).U, start("mi-rnn", **options, multiplier_std=0.0).U)
 
 
@@ -162,8 +162,8 @@ def test_a_start_is_that_of_its_seed_and_every_parameter_has_one():
     options["mi-rnn"]["multiplier_std"] = 0.0
     for name, stated in options.items():
         assert set(stated) == set(list_options(MODEL_OPTIONS[name]))
-        one, again, other = (start(name, seed, **stated).state_dict() for seed in (1, 1, 2))
-        assert all(torch.equal(one[key], again[key]) for key in one)
+        one, repeated, other = (start(name, seed, **stated).state_dict() for seed in (1, 1, 2))
+        assert all(torch.equal(one[key], repeated[key]) for key in one)
         constant = {"c", "alpha", "beta_1", "beta_2"} & set(one)
         assert {key for key in one if torch.equal(one[key], other[key])} == constant
         assert all(one[key].any() for key in set(one) - {"c"})

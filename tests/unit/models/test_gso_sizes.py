@@ -44,8 +44,8 @@ def test_table_1_references():
 def test_figure_1():
     for symbols, expected in FIGURE_1.items():
         assert [gso_sizes.find_gso_sizes(ratio, symbols, False, False) for ratio in gso_sizes.RATIOS] == expected
-    found = [gso_sizes.find_gso_sizes(ratio, 27, True, True) for ratio in ("0.1", "2", "20")]
-    assert found == [(622, 62), (305, 610), (103, 2060)]
+    sizes = [gso_sizes.find_gso_sizes(ratio, 27, True, True) for ratio in ("0.1", "2", "20")]
+    assert sizes == [(622, 62), (305, 610), (103, 2060)]
 
 
 def test_halves_are_rounded_to_even():
@@ -56,15 +56,15 @@ def test_halves_are_rounded_to_even():
 def parameters_of(experiment, larger=0):
     """Those of an experiment's model, with `larger` hidden units more."""
     options = {key: setting.value for key, setting in experiment.model.settings.items()}
-    given = {key: options[key] for key in ("input_term", "recurrent_term", "form", "activation") if key in options}
+    terms = {key: options[key] for key in ("input_term", "recurrent_term", "form", "activation") if key in options}
     h = options["hidden_size"]
     if "second_order_size" in options:
         ratio = experiment.title.rpartition(" = ")[2] if " = " in experiment.title else "1"
         assert options["second_order_size"] == gso_sizes.compute_second_order_size(h, Fraction(ratio))
-        given["second_order_size"] = gso_sizes.compute_second_order_size(h + larger, Fraction(ratio))
+        terms["second_order_size"] = gso_sizes.compute_second_order_size(h + larger, Fraction(ratio))
     symbols = {"characters": 27, "bigrams": 703}[experiment.data.settings["tokens"].value]
     with torch.device("meta"):
-        model = MODELS[experiment.model.name].build(given, vocabulary=symbols, hidden_size=h + larger)
+        model = MODELS[experiment.model.name].build(terms, vocabulary=symbols, hidden_size=h + larger)
     return sum(p.numel() for p in model.parameters())
 
 
@@ -74,11 +74,11 @@ def test_the_configured_models_are_the_largest_within_the_budget():
     assert len(models) == 10 + 15
     for name, experiment in models.items():
         assert parameters_of(experiment) <= gso_sizes.BUDGET < parameters_of(experiment, larger=1), name
-    kept = paper.assumptions["figure-1-terms"].alternatives["kept"]
-    for name in kept.experiments:
+    alternative = paper.assumptions["figure-1-terms"].alternatives["kept"]
+    for name in alternative.experiments:
         symbols = 27 if "unigram" in name else 703
         ratio = paper.experiments[name].title.rpartition(" = ")[2]
-        changes = kept.get_changes(name)
+        changes = alternative.get_changes(name)
         assert (changes["hidden_size"], changes["second_order_size"]) == gso_sizes.find_gso_sizes(
             ratio, symbols, True, True
         )

@@ -61,19 +61,19 @@ def test_with_logistic_gates_it_is_the_lstm_of_torch():
 def test_a_state_goes_on_where_it_was_left():
     made = model().double()
     x, _ = windows(made, 7, 3)
-    whole, last = made.states(x)
+    states, last = made.states(x)
     first, state = made.states(x[:4])
-    second, again = made.states(x[4:], state)
-    torch.testing.assert_close(torch.cat([first, second]), whole)
-    torch.testing.assert_close(again, last)
+    second, final = made.states(x[4:], state)
+    torch.testing.assert_close(torch.cat([first, second]), states)
+    torch.testing.assert_close(final, last)
 
 
 def small_lexicon():
     counts = np.array([5, 4, 3, 2, 1])
     borne = np.array([[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]], bool)
-    seen = np.array([1, 0, 1, 1, 0], bool)
+    in_training = np.array([1, 0, 1, 1, 0], bool)
     counted = {"corpus": counts, "train": np.array([2, 0, 3, 1, 0])}
-    tags_of = {"corpus": Sparse.from_dense(borne), "train": Sparse.from_dense(borne & seen[:, None])}
+    tags_of = {"corpus": Sparse.from_dense(borne), "train": Sparse.from_dense(borne & in_training[:, None])}
     return Lexicon(["a", "b", "c", "d", "e"], ["N", "V"], counted, tags_of)
 
 

@@ -34,8 +34,8 @@ def test_they_are_those_of_torch(kind, library, names, gates):
     order = torch.cat([torch.arange(N) + N * gate for gate in gates])
     W, U, b, W_out, b_out = (model.get_parameter(name) for name in names)
     with torch.no_grad():
-        for mine, name in ((W, "weight_ih_l0"), (U, "weight_hh_l0"), (b, "bias_ih_l0")):
-            getattr(theirs, name).copy_(mine[order])
+        for parameter, name in ((W, "weight_ih_l0"), (U, "weight_hh_l0"), (b, "bias_ih_l0")):
+            getattr(theirs, name).copy_(parameter[order])
         theirs.bias_hh_l0.zero_()
         states, _ = theirs(nn.functional.one_hot(x, D).double())
         torch.testing.assert_close(model(x), states[-1] @ W_out.t() + b_out)

@@ -75,10 +75,10 @@ def logits_by_hand(model, options, words, before):
             ends.append(state)
             outputs.append(states[::-1] if backward else states)
         starts.append(ends[0])
-        xs = [torch.cat(both) for both in zip(*outputs, strict=True)]
+        xs = [torch.cat(pair) for pair in zip(*outputs, strict=True)]
     c = torch.cat([end[0] for end in ends])
     layers = model.decoder if options["untied"] else [model.encoder[0][0]]
-    found = []
+    logits = []
     for y in before:
         x = torch.zeros(len(layers[0].b), dtype=torch.float64)
         if options["context"]:
@@ -86,8 +86,8 @@ def logits_by_hand(model, options, words, before):
         for i, phi in enumerate(layers):
             starts[i] = step_by_hand(unit, phi.W if i else None, phi.V, phi.b, x, starts[i])
             x = starts[i][0]
-        found.append(model.W_S @ x + model.b_S)
-    return torch.stack(found)
+        logits.append(model.W_S @ x + model.b_S)
+    return torch.stack(logits)
 
 
 @pytest.mark.parametrize("options", LADDER.values(), ids=LADDER)
@@ -125,9 +125,9 @@ def test_gated_units_are_those_of_torch(ours, theirs):
     generator = torch.Generator().manual_seed(2)
     order = [0, 1, 2] if ours is GRU else [0, 1, 3, 2]  # of torch's rows: r z n, and i f c o
     with torch.no_grad():
-        for mine, name in ((layer.W, "weight_ih_l0"), (layer.V, "weight_hh_l0"), (layer.b, "bias_ih_l0")):
-            mine.normal_(generator=generator)
-            rows = torch.cat([mine.chunk(layer.gates)[order.index(i)] for i in range(layer.gates)])
+        for parameter, name in ((layer.W, "weight_ih_l0"), (layer.V, "weight_hh_l0"), (layer.b, "bias_ih_l0")):
+            parameter.normal_(generator=generator)
+            rows = torch.cat([parameter.chunk(layer.gates)[order.index(i)] for i in range(layer.gates)])
             getattr(other, name).copy_(rows)
         other.bias_hh_l0.zero_()
     x = torch.randn(6, 2, D, generator=generator, dtype=torch.float64)
@@ -155,8 +155,8 @@ def test_greedy_takes_the_likeliest_word_until_the_end():
     for options in (LADDER[name] for name in ("basic", "V", "lstm")):
         model = build(options)
         source, lengths, _ = batch()
-        found = translate_batch(model, source, lengths, END, 12)
-        assert found == translate_batch(model, source, lengths, END, 12)
+        sentences = translate_batch(model, source, lengths, END, 12)
+        assert sentences == translate_batch(model, source, lengths, END, 12)
         for column, length in enumerate(lengths.tolist()):
             words, before = source[:length, column].tolist(), [END]
             while len(before) <= 12:
@@ -164,7 +164,7 @@ def test_greedy_takes_the_likeliest_word_until_the_end():
                 if before[-1] == END:
                     before.pop()
                     break
-            assert found[column] == before[1:]
+            assert sentences[column] == before[1:]
 
 
 def test_greedy_stops_at_the_end_sign_and_writes_no_barred_word():

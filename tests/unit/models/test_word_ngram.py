@@ -59,50 +59,50 @@ class ByHand:
 
 
 def relative(hand, *context, word):
-    seen = hand.after[len(context) + 1][context]
-    return seen[word] / sum(seen.values()) if seen else float("nan")
+    successors = hand.after[len(context) + 1][context]
+    return successors[word] / sum(successors.values()) if successors else float("nan")
 
 
 def additive(hand, *context, word):
-    seen = hand.after[len(context) + 1][context]
-    return (seen[word] + 0.1) / (sum(seen.values()) + 0.1 * V)
+    successors = hand.after[len(context) + 1][context]
+    return (successors[word] + 0.1) / (sum(successors.values()) + 0.1 * V)
 
 
 def stupid(hand, *context, word):
-    seen = hand.after[len(context) + 1][context]
-    if seen[word]:
-        return seen[word] / sum(seen.values())
+    successors = hand.after[len(context) + 1][context]
+    if successors[word]:
+        return successors[word] / sum(successors.values())
     return 0.4 * stupid(hand, *context[1:], word=word) if context else 0.0
 
 
 def backoff(hand, *context, word):
-    seen, D = hand.after[len(context) + 1][context], hand.discounts[len(context) + 1]
-    total = sum(seen.values())
+    successors, D = hand.after[len(context) + 1][context], hand.discounts[len(context) + 1]
+    total = sum(successors.values())
     if not context:
-        return max(seen[word] - D, 0) / total + D * len(seen) / total / V
-    if not seen:
+        return max(successors[word] - D, 0) / total + D * len(successors) / total / V
+    if not successors:
         return backoff(hand, *context[1:], word=word)
-    if seen[word]:
-        return (seen[word] - D) / total
-    rest = 1 - sum(discounted(hand, *context[1:], word=w) for w in seen)
-    return D * len(seen) / total / rest * backoff(hand, *context[1:], word=word)
+    if successors[word]:
+        return (successors[word] - D) / total
+    rest = 1 - sum(discounted(hand, *context[1:], word=w) for w in successors)
+    return D * len(successors) / total / rest * backoff(hand, *context[1:], word=word)
 
 
 def discounted(hand, *context, word):
-    seen, D = hand.after[len(context) + 1][context], hand.discounts[len(context) + 1]
-    return (seen[word] - D) / sum(seen.values()) if context else backoff(hand, word=word)
+    successors, D = hand.after[len(context) + 1][context], hand.discounts[len(context) + 1]
+    return (successors[word] - D) / sum(successors.values()) if context else backoff(hand, word=word)
 
 
 def kneser_ney(hand, *context, word, top=True):
     k = len(context) + 1
-    seen, D = (
+    successors, D = (
         (hand.after[k][context], hand.discounts[k])
         if top
         else (hand.continued[k][context], hand.continued_discounts[k])
     )
     lower = kneser_ney(hand, *context[1:], word=word, top=False) if context else 1 / V
-    total = sum(seen.values())
-    return max(seen[word] - D, 0) / total + D * len(seen) / total * lower if seen else lower
+    total = sum(successors.values())
+    return max(successors[word] - D, 0) / total + D * len(successors) / total * lower if successors else lower
 
 
 MODELS = {
@@ -226,10 +226,10 @@ def test_kneser_ney_is_that_of_nltk(order, monkeypatch):
     lm = pytest.importorskip("nltk.lm", reason="nltk is not installed; it is used for this comparison alone")
     interpolate = word_ngram._interpolate
 
-    def from_single_words(table, found, lower):
+    def from_single_words(table, grams, lower):
         if isinstance(lower, float):
-            return word_ngram.take_at(word_ngram.compute_relative_frequencies(table), found[1], 0.0)
-        return interpolate(table, found, lower)
+            return word_ngram.take_at(word_ngram.compute_relative_frequencies(table), grams[1], 0.0)
+        return interpolate(table, grams, lower)
 
     monkeypatch.setattr(word_ngram, "estimate_discount", lambda table: 0.3)
     monkeypatch.setattr(word_ngram, "_interpolate", from_single_words)
@@ -248,8 +248,8 @@ def assert_those_of_nltk(ours, theirs):
     text = [[as_words(gram) for k in range(1, order + 1) for gram in grams([line], k)] for line in TRAINING]
     theirs.fit(text, as_words(range(V)))
     expected = [theirs.score(word, context) for *context, word in map(as_words, grams(TEST, order))]
-    found = ours.estimate(counted(order=order), held_out(order=order), order)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    estimate = ours.estimate(counted(order=order), held_out(order=order), order)
+    np.testing.assert_allclose(estimate, expected, rtol=1e-12)
 
 
 def as_words(numbers):

@@ -55,20 +55,20 @@ def test_a_key_that_evaluation_never_writes_is_one_line(tmp_path, key):
     )
     with pytest.raises(UserError) as caught:
         read_evaluation(path, ONE, 0)
-    said = str(caught.value)
-    assert said.startswith(f"{path}: key {key}: ")
-    assert said.count("\n") == 0
-    assert "reprise evaluate" in said
+    message = str(caught.value)
+    assert message.startswith(f"{path}: key {key}: ")
+    assert message.count("\n") == 0
+    assert "reprise evaluate" in message
 
 
 def test_a_damaged_altered_or_foreign_file_is_one_line(tmp_path):
     path = place(tmp_path, evaluation())
-    whole = path.read_bytes()
-    altered = json.loads(whole)
-    altered["losses_by_count"][0]["value"] = 1.0
+    original = path.read_bytes()
+    record = json.loads(original)
+    record["losses_by_count"][0]["value"] = 1.0
     foreign = evaluation(replica=1)
-    contents = [whole[:-9], b"{}", b"[", b"\xff", json.dumps(altered).encode(), json.dumps(foreign).encode()]
-    contents.append(whole.replace(b'"n": 3', b'"n": 3, "n": 4'))
+    contents = [original[:-9], b"{}", b"[", b"\xff", json.dumps(record).encode(), json.dumps(foreign).encode()]
+    contents.append(original.replace(b'"n": 3', b'"n": 3, "n": 4'))
     for content in contents:
         path.write_bytes(content)
         with pytest.raises(UserError) as caught:

@@ -28,8 +28,8 @@ def translations(**changes):
     counts = {f"matches_{n}": [0] for n in range(1, 5)} | {
         f"{part}_words": [1] for part in ("source", "hypothesis", "reference")
     }
-    how = {"kind": "translations", "split": "test", "lowercase": False, "tokenisation": "13a", "decoder": "greedy"}
-    return {**how, "texts": ["a"], **counts, **changes}
+    fields = {"kind": "translations", "split": "test", "lowercase": False, "tokenisation": "13a", "decoder": "greedy"}
+    return {**fields, "texts": ["a"], **counts, **changes}
 
 
 def parse_record(content, name, expected=None, replica=None):
@@ -37,7 +37,7 @@ def parse_record(content, name, expected=None, replica=None):
     return check_record(decode_record(content, name, expected, replica), name)
 
 
-def altered(change):
+def change_record(change):
     """A record that was changed together with its digest, as bytes."""
     curves = [make_curve("valid", "cross_entropy", "nats/token", "epoch", [1, 2], [2.0, 1.0])]
     outcome = Outcome(
@@ -86,7 +86,7 @@ def altered(change):
 )
 def test_a_record_that_training_never_writes_is_one_line_with_its_key(change, key):
     with pytest.raises(UserError) as caught:
-        parse_record(altered(change), "0.json", ONE, 0)
+        parse_record(change_record(change), "0.json", ONE, 0)
     line = str(caught.value)
     assert line.startswith(f"0.json: key {key}: ")
     assert line.isprintable()
@@ -96,12 +96,12 @@ def test_a_record_that_training_never_writes_is_one_line_with_its_key(change, ke
 @pytest.mark.parametrize("paper", ["../p", "p x", ""])
 def test_a_name_that_no_configuration_has_is_refused(paper):
     with pytest.raises(UserError, match=r"^0\.json: key paper: "):
-        parse_record(altered(lambda r: r.update(paper=paper)), "0.json")
+        parse_record(change_record(lambda r: r.update(paper=paper)), "0.json")
 
 
 @pytest.mark.parametrize("key", ["value", "metrics", "device"])
 def test_a_key_that_stands_twice_in_the_file_is_refused(key):
-    content = altered(lambda r: None).replace(f'"{key}":'.encode(), f'"{key}": 0, "{key}":'.encode(), 1)
+    content = change_record(lambda r: None).replace(f'"{key}":'.encode(), f'"{key}": 0, "{key}":'.encode(), 1)
     with pytest.raises(UserError, match=f"^0.json: key '{key}' stands twice; "):
         parse_record(content, "0.json")
 
@@ -111,32 +111,32 @@ def test_a_key_that_stands_twice_in_the_file_is_refused(key):
 )
 def test_what_no_file_holds_is_no_record(change):
     with pytest.raises(UserError, match=r"^0.json: not a whole run record; "):
-        parse_record(altered(change), "0.json")
+        parse_record(change_record(change), "0.json")
 
 
 def test_reading_turns_no_number_into_another_type():
-    content = altered(lambda r: None)
+    content = change_record(lambda r: None)
     assert json.dumps(parse_record(content, "0.json")) == json.dumps(json.loads(content))
 
 
 def test_a_record_of_letters_beyond_the_first_plane_is_sound():
-    content = altered(lambda r: r["samples"].append(translations(texts=["😀"])))
+    content = change_record(lambda r: r["samples"].append(translations(texts=["😀"])))
     assert b"ud83d" in content
     assert parse_record(content, "0.json", ONE)["samples"][1]["texts"] == ["😀"]
 
 
 def test_no_bit_and_no_end_of_a_record_matters_unseen():
     """A record with a bit changed is refused in one line, or its result is what it was: the bit was in the key run."""
-    data = altered(lambda record: None)
-    whole, refusals, draw = parse_record(data, "0.json"), [], random.Random(2)
+    data = change_record(lambda record: None)
+    original, refusals, draw = parse_record(data, "0.json"), [], random.Random(2)
     bits = draw.sample(range(8 * len(data)), 1500)
     for bit in bits:
         try:
-            found = parse_record(flipped(data, bit), "0.json")
+            damaged = parse_record(flipped(data, bit), "0.json")
         except UserError as error:
             refusals.append(str(error))
         else:
-            assert {k: found[k] for k in RESULT_KEYS} == {k: whole[k] for k in RESULT_KEYS}
+            assert {k: damaged[k] for k in RESULT_KEYS} == {k: original[k] for k in RESULT_KEYS}
     assert all(line.startswith("0.json: ") and "\n" not in line for line in refusals)
     assert len(refusals) > len(bits) / 2
     for end in draw.sample(range(len(data) - 1), 300):

@@ -29,8 +29,10 @@ def row(name: str, replica: int, **values: Any) -> dict[str, Any]:
     return {"id": f"{paper or 'palindromes'}/{experiment}", "replica": replica, "unit": "1"} | values
 
 
-def metric(name: str, replica: int, of: str, value: float, split: str = "train", unit: str = "1") -> dict[str, Any]:
-    return row(name, replica, metric=of, value=value, split=split, unit=unit)
+def metric(
+    name: str, replica: int, quantity: str, value: float, split: str = "train", unit: str = "1"
+) -> dict[str, Any]:
+    return row(name, replica, metric=quantity, value=value, split=split, unit=unit)
 
 
 def curve(name: str, replica: int, accuracy: list[float], status: str = "finished") -> list[dict[str, Any]]:
@@ -97,5 +99,5 @@ def make_project(
     return replace(project(tier), root=root)
 
 
-def make_context(root: Path, paper: str = "palindromes", tier: str = "paper", **given: Rows) -> Context:
-    return load_contexts(make_project(root, tier=tier, **given), experiments(tier))[paper]
+def make_context(root: Path, paper: str = "palindromes", tier: str = "paper", **rows: Rows) -> Context:
+    return load_contexts(make_project(root, tier=tier, **rows), experiments(tier))[paper]

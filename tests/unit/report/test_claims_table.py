@@ -123,8 +123,8 @@ def list_claims_notes(paper):
 
 @pytest.mark.parametrize(("paper", "is_noted"), [("palindromes", True), ("books", True), ("rrntn", False)])
 def test_numbers_that_the_document_does_not_print_are_said_to_be_the_authors(paper, is_noted):
-    noted = [note for note in list_claims_notes(paper) if note.startswith("Paper: ")]
-    assert ["author's log" in note for note in noted] == [True] * is_noted
+    notes = [note for note in list_claims_notes(paper) if note.startswith("Paper: ")]
+    assert ["author's log" in note for note in notes] == [True] * is_noted
 
 
 @pytest.mark.parametrize("paper", list(project().papers))

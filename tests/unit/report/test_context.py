@@ -27,9 +27,9 @@ def test_runs_know_which_replicas_diverged_and_by_how_much_a_loss_rose(tmp_path)
     common = {"metric": "cross_entropy", "split": "valid", "axis": "epoch"}
     rows = [row("rnn-t10", 0, x=i, value=y, **common) for i, y in enumerate(losses)]
     rows += [row("rnn-t10", 0, x=i, value=9.0 * i, **common | {"axis": "position"}) for i in range(3)]
-    of = make_context(tmp_path, curves=rows).runs["rnn-t10"]
-    assert [(one.finished, one.rise) for one in of.replicas] == [(True, 0.75), (True, None), (False, None)]
-    (counted,) = count_unstable([of])
+    runs = make_context(tmp_path, curves=rows).runs["rnn-t10"]
+    assert [(one.finished, one.rise) for one in runs.replicas] == [(True, 0.75), (True, None), (False, None)]
+    (counted,) = count_unstable([runs])
     assert (counted.trained, counted.diverged, counted.unstable) == (3, 1, 1)
     assert counted.title == "RNN, T = 10"
 

@@ -39,14 +39,16 @@ def copy_records(root: Path, chosen: list[Resolved], times: int) -> list[Resolve
     return copies
 
 
-def measure(of: Project, chosen: list[Resolved]) -> float:
+def measure(project: Project, chosen: list[Resolved]) -> float:
     """Return the seconds of this process that the tables and the page take."""
     start = time.process_time()
-    contexts = load_contexts(of, chosen)
+    contexts = load_contexts(project, chosen)
     render_displays(
-        of, contexts, [f"{name}-{table}" for name in PAPERS for table in of.papers[name].tables if table != "claims"]
+        project,
+        contexts,
+        [f"{name}-{table}" for name in PAPERS for table in project.papers[name].tables if table != "claims"],
     )
-    make_page(of, {"paper": contexts})
+    make_page(project, {"paper": contexts})
     return time.process_time() - start
 
 

@@ -53,7 +53,7 @@ MISSPELT = (SMOOTH, "options: {smoth: 20}", "options.smoth: palindromes.training
 
 
 @pytest.mark.parametrize(
-    ("command", "old", "new", "says"),
+    ("command", "old", "new", "message"),
     [
         ("train rrntn/s-rnn-100 --replica 0", *MISSPELT),
         ("collect", *MISSPELT),
@@ -65,12 +65,12 @@ MISSPELT = (SMOOTH, "options: {smoth: 20}", "options.smoth: palindromes.training
         ("resolve", CLAIMS, f"{CLAIMS}    options: {{a: 1}}\n", NO_OPTION),
     ],
 )
-def test_a_mistake_in_a_display_is_told_by_every_command(clone, command, old, new, says, capsys):
+def test_a_mistake_in_a_display_is_told_by_every_command(clone, command, old, new, message, capsys):
     edit(clone, "papers/palindromes.yaml", old, new)
     assert main([*command.split(), "--tier", "quick"]) == EXIT_USAGE
     (error,) = capsys.readouterr().err.splitlines()
     assert error.startswith("reprise: error: config/papers/palindromes.yaml: key ")
-    assert says in error
+    assert message in error
 
 
 CITED = "cited_by: [{}]\n    reported:\n      - {{metric: perplexity, split: test, value: 164.2"

@@ -51,15 +51,15 @@ def reached(stage: str) -> set[str]:
     waiting = imported(own) if own.is_file() else imported(SOURCE / "reprise/cli/steps.py", COMMANDS[stage])
     if COMMANDS[stage] == "render":
         waiting |= set().union(*map(imported, (SOURCE / "reprise/report").rglob("*.py")))
-    found: set[str] = set()
+    modules: set[str] = set()
     while waiting:
         module = waiting.pop()
         path = SOURCE / module.replace(".", "/")
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if module not in found and path.is_file():
-            found.add(module)
+        if module not in modules and path.is_file():
+            modules.add(module)
             waiting |= imported(path)
-    return {module.split(".")[1] for module in found if module != "reprise"}
+    return {module.split(".")[1] for module in modules if module != "reprise"}
 
 
 @pytest.mark.parametrize("stage", COMMANDS)

@@ -70,9 +70,9 @@ def test_every_claim_experiment_and_display_with_results_is_found_in_the_index(t
             assert {f"{name}/{key}" for key in context.paper.claims} <= addresses
 
 
-@pytest.mark.parametrize("asked", ["table 4", "dropout", "adam", "lstm"])
-def test_the_search_finds_tables_settings_and_models_by_the_words_that_people_use(text, asked):
-    assert any(asked in words.lower() for _, words in json.loads(folded(text)["index"]))
+@pytest.mark.parametrize("query", ["table 4", "dropout", "adam", "lstm"])
+def test_the_search_finds_tables_settings_and_models_by_the_words_that_people_use(text, query):
+    assert any(query in words.lower() for _, words in json.loads(folded(text)["index"]))
 
 
 def test_nothing_of_a_claim_below_its_tier_is_an_empty_box(text):
@@ -84,23 +84,23 @@ def test_nothing_of_a_claim_below_its_tier_is_an_empty_box(text):
 def test_nothing_from_a_file_is_markup_on_the_page(tmp_path):
     """Tables are drawn from data; a drawing is an image, in which a browser runs nothing."""
     made = make_project(tmp_path)
-    found = load_contexts(made, experiments())
-    render_displays(made, found, ["palindromes-convergence", "palindromes-figure-1"])
+    contexts = load_contexts(made, experiments())
+    render_displays(made, contexts, ["palindromes-convergence", "palindromes-figure-1"])
     folder = tmp_path / "results/paper"
-    whole = folded(make_page(made, {"paper": found}))["palindromes"]
-    displays = re.findall('<figure class="display".*?</figure>', whole, re.DOTALL)
+    page = folded(make_page(made, {"paper": contexts}))["palindromes"]
+    displays = re.findall('<figure class="display".*?</figure>', page, re.DOTALL)
     assert sorted(display.count("<table") for display in displays) == [0, 1]
     for file in (folder / "tables").iterdir():
         file.write_text('<img src=x onerror="planted()">', encoding="utf-8")
-    assert folded(make_page(made, {"paper": found}))["palindromes"] == whole
+    assert folded(make_page(made, {"paper": contexts}))["palindromes"] == page
     drawing = folder / "figures/palindromes-figure-1.svg"
     drawing.write_text('<svg xmlns="http://www.w3.org/2000/svg" onload="planted()"/>', encoding="utf-8")
-    images = re.findall("<img[^>]*>", folded(make_page(made, {"paper": found}))["palindromes"])
+    images = re.findall("<img[^>]*>", folded(make_page(made, {"paper": contexts}))["palindromes"])
     assert [image.count('"') for image in images] == [4]
     for content in (b"\xff\xfe", b"<svg", b"<p>planted</p>", b""):
         drawing.write_bytes(content)
         with pytest.raises(UserError, match=rf"{drawing}: .* render --tier paper"):
-            make_page(made, {"paper": found})
+            make_page(made, {"paper": contexts})
 
 
 def test_the_page_runs_its_own_script_alone(text):
@@ -143,8 +143,8 @@ def answer(ratio=1.0, low=0.5, high=1.5, claim="R1", tier="paper", afterwards=No
     return Answer("p", claim, "x < y", tier, Decision.model_validate(content))
 
 
-def drawn(*found: Answer, **options: bool) -> ElementTree.Element:
-    return ElementTree.fromstring(plot_forest({"001 A & B": found}, **options))
+def drawn(*answers: Answer, **options: bool) -> ElementTree.Element:
+    return ElementTree.fromstring(plot_forest({"001 A & B": answers}, **options))
 
 
 def rows(tree: ElementTree.Element, alone: bool = False) -> list[ElementTree.Element]:
@@ -153,8 +153,8 @@ def rows(tree: ElementTree.Element, alone: bool = False) -> list[ElementTree.Ele
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_ours_stands_at_its_ratio_and_the_papers_at_one_reduced_ones_hollow(narrow):
-    found = answer(0.0, claim="R4", afterwards="bound"), answer(tier="reduced"), answer(2.0)
-    tree = drawn(*found, is_narrow=narrow)
+    answers = answer(0.0, claim="R4", afterwards="bound"), answer(tier="reduced"), answer(2.0)
+    tree = drawn(*answers, is_narrow=narrow)
     marks = [row.find(f"{SVG}circle") for row in rows(tree)]
     x = [float(mark.get("cx")) for mark in marks]
     assert x[1] - x[0] == pytest.approx(x[2] - x[1])
@@ -181,8 +181,8 @@ def test_what_leaves_the_axis_is_an_arrow_and_its_number_stands_once(ratio, low,
 
 def test_the_band_of_the_papers_mark_is_what_rounding_leaves_of_its_effect():
     """An effect of 1 that may be 0.5 to 2 reaches from half the paper's to twice."""
-    found = answer(0.0), answer(1.0), answer(2.0)
-    tree = drawn(*found)
+    answers = answer(0.0), answer(1.0), answer(2.0)
+    tree = drawn(*answers)
     places = [float(row.find(f"{SVG}circle").get("cx")) for row in rows(tree)]
     band = rows(tree)[0].find(f"{SVG}rect")
     left, width = float(band.get("x")), float(band.get("width"))
@@ -209,7 +209,8 @@ def test_an_alternative_that_a_lesser_tier_judges_is_said_to_be_judged_there():
     """Document 004 at its best epoch: the same records, which the fullest tier does not have."""
     tiers = {tier: contexts()[tier]["llrnn"] for tier in ("paper", "reduced")}
     (full,), (reduced,) = (
-        [o for o in list_alternative_results(of) if o.suffix == "stopping=best-epoch"] for of in tiers.values()
+        [o for o in list_alternative_results(claims_of_tier) if o.suffix == "stopping=best-epoch"]
+        for claims_of_tier in tiers.values()
     )
     assert not full.has_runs
     assert reduced.has_runs

@@ -56,7 +56,9 @@ def test_distances_from_printed_numbers_are_those_of_the_full_protocol():
 def test_every_claim_on_trained_models_is_counted_once():
     summary = summarise(contexts())
     counted = sum(int(n) for d in summary.documents for n in [*d.counts_text.split(" / "), d.unanswered_count])
-    trained = [c for of in contexts()["paper"].values() for c in of.claims.values() if c.evidence == "trained"]
+    trained = [
+        c for context in contexts()["paper"].values() for c in context.claims.values() if c.evidence == "trained"
+    ]
     assert counted == summary.trained_count == len(trained)
     text = render_results(summary)
     assert all(document.counts_text in text for document in summary.documents)
@@ -96,9 +98,9 @@ def test_claims_and_data_of_two_papers_of_one_document_are_all_listed():
     assert replace(summary, documents=papers).replaced_data == titles * 2
 
 
-def decided(answer, wanted):
+def decided(answer, changed):
     """Its decision, with another answer if one is wanted."""
-    return answer.decision.model_copy(update={"answer": wanted} if wanted else {})
+    return answer.decision.model_copy(update={"answer": changed} if changed else {})
 
 
 def test_a_unit_that_the_papers_numbers_may_not_have_is_said_to_be_in_doubt():
@@ -128,7 +130,7 @@ def test_the_replica_that_one_may_doubt_has_a_record_of_the_engine_that_trains_i
     """Replicas of one experiment may have been trained by several engines, whose numbers differ."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"python -m reprise train (.*again\.json)", text)
-    given = cli.make_command_parser("train").parse_args(command.split())
-    (experiment,) = [e for e in experiments(given.tier) if e.id == given.experiment]
-    record = json.loads((ROOT / experiment.get_record_path(given.replica)).read_text(encoding="utf-8"))
-    assert record["run"]["engine"] == given.engine == "fused"
+    arguments = cli.make_command_parser("train").parse_args(command.split())
+    (experiment,) = [e for e in experiments(arguments.tier) if e.id == arguments.experiment]
+    record = json.loads((ROOT / experiment.get_record_path(arguments.replica)).read_text(encoding="utf-8"))
+    assert record["run"]["engine"] == arguments.engine == "fused"

@@ -37,7 +37,7 @@ def test_single_numbers():
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "limits", "shown"),
+    ("function", "arguments", "limits", "text"),
     [
         (format_interval, (1.0, None, None, 2), {}, "1.00"),
         (format_interval, (np.inf, None, None, 2), {"lower_bound": 1.0}, "infinite"),
@@ -70,5 +70,5 @@ def test_single_numbers():
         (format_estimate, (2.667, -0.201, 5.535), {"lower_bound": 1.0}, "2.7 (1.0–5.5)"),
     ],
 )
-def test_a_mean_with_its_interval(function, given, limits, shown):
-    assert function(*given, **limits) == shown
+def test_a_mean_with_its_interval(function, arguments, limits, text):
+    assert function(*arguments, **limits) == text

@@ -35,7 +35,7 @@ def convergence(context, table: str = "convergence", variant: str = "") -> Table
 def test_the_deviation_of_one_length_is_not_that_of_another(tmp_path):
     """Of both models one dataset is said; but a longer palindrome is another task."""
     values = {"rnn-t10": (1.0, 1.0), "rnn-t20": (0.49, 0.51)}
-    metrics = [metric(n, i, LAST, v) for n, of in values.items() for i, v in enumerate(of)]
+    metrics = [metric(n, i, LAST, v) for n, accuracies in values.items() for i, v in enumerate(accuracies)]
     read = by(convergence(make_context(tmp_path, metrics=metrics)), "experiment")
     assert [read[name][LAST_OURS] for name in values] == ["1.000 ± 0.000", f"0.500 ± {12.7062 * 0.01:.3f}"]
 
@@ -52,7 +52,11 @@ def test_an_infinite_perplexity_is_no_missing_one(tmp_path, nats):
 def test_perplexities_are_averaged_by_their_logarithms_and_one_seed_has_no_interval(tmp_path):
     """A replica far too bad does not make an interval of what no perplexity can be."""
     values = {"s-rnn-100": (150.0, 300.0, 600.0), "s-rnn-150": (140.0,)}
-    metrics = [metric(f"rrntn/{n}", i, "perplexity", v, "test") for n, of in values.items() for i, v in enumerate(of)]
+    metrics = [
+        metric(f"rrntn/{n}", i, "perplexity", v, "test")
+        for n, replicas in values.items()
+        for i, v in enumerate(replicas)
+    ]
     table = perplexities(make_context(tmp_path, "rrntn", metrics=metrics), "table-1", {})
     raw, read = table.rows.set_index("experiment").loc["s-rnn-100"], by(table, "experiment")
     factor = math.exp(4.302653 * math.log(2) / math.sqrt(3))

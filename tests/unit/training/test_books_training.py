@@ -73,24 +73,24 @@ def test_windows_begin_anywhere_in_the_book_and_each_character_predicts_the_next
 
 def test_carried_streams_go_on_with_their_state_and_begin_anew_at_the_end(made):
     training = made(window_state="carried", length=100, batch_size=8, steps=200)
-    training.piece_size, given = 1, []
+    training.piece_size, states = 1, []
     loss_of = training.loss
 
     def watched(x, y, state):
         loss, (nats, after) = loss_of(x, y, state)
-        given.append((state, after))
+        states.append((state, after))
         return loss, (nats, after)
 
     training.loss = watched
     wrapped = 0
     for step in range(60):
         training.advance()
-        (places, fresh), state = training.draw_places(step), given[-1][0]
+        (places, fresh), state = training.draw_places(step), states[-1][0]
         if step:
             before = training.draw_places(step - 1)[0]
             assert torch.equal(places, (before + 100) % training.places)
             assert torch.equal(fresh, places < before)
-            for now, then in zip((p for s in state for p in s), (p for s in given[-2][1] for p in s), strict=True):
+            for now, then in zip((p for s in state for p in s), (p for s in states[-2][1] for p in s), strict=True):
                 assert torch.equal(now[~fresh], then[~fresh])
                 assert now[fresh].count_nonzero() == 0
             wrapped += int(fresh.sum())
@@ -99,10 +99,10 @@ def test_carried_streams_go_on_with_their_state_and_begin_anew_at_the_end(made):
 
 def test_what_a_replica_leaves(small, loaded, tmp_path):
     record = small.record(tmp_path, "character-windows", **OPTIONS)
-    found = {(c["split"], c["metric"]): c for c in record["curves"]}
-    losses = found["train", "cross_entropy"]
+    by_metric = {(c["split"], c["metric"]): c for c in record["curves"]}
+    losses = by_metric["train", "cross_entropy"]
     assert losses["x"] == [0, 10, 20, 30, 40]
-    assert found["sample", "spaces"]["x"] == found["argmax", "spaces"]["x"] == [0, 20, 40]
+    assert by_metric["sample", "spaces"]["x"] == by_metric["argmax", "spaces"]["x"] == [0, 20, 40]
     metrics = {(m["split"], m["metric"]): m for m in record["metrics"]}
     mean = sum(losses["y"]) / 5
     for mark in range(3):  # every logged loss is within 100 steps of each
@@ -139,8 +139,8 @@ def test_continuations_read_what_they_have_written(decoder):
     written = continue_texts(model, prompts, 6, decoder, 0.8, key=9)
     assert torch.equal(written, continue_texts(model, prompts, 6, decoder, 0.8, key=9))
     assert torch.equal(written[:4], continue_texts(model, prompts, 4, decoder, 0.8, key=9))
-    whole = torch.cat([prompts, written])
-    log_p = compute_log_probabilities(model, whole)
+    sequences = torch.cat([prompts, written])
+    log_p = compute_log_probabilities(model, sequences)
     if decoder == "argmax":
         assert torch.equal(log_p[2:-1].argmax(-1), written)
     else:
@@ -181,17 +181,17 @@ def test_words_are_of_the_book_of_its_licence_or_of_neither():
 
 
 def test_everything_is_drawn_at_the_temperature_that_is_configured(made, monkeypatch):
-    training, asked = made(), []
+    training, requests = made(), []
 
     def watched(model, prompts, length, decoder, *temperature_and_key):
-        asked.append((decoder, length, *temperature_and_key[:1]))
+        requests.append((decoder, length, *temperature_and_key[:1]))
         return continue_texts(model, prompts, length, decoder, *temperature_and_key)
 
     monkeypatch.setattr("reprise.training.protocols.books_texts.continue_texts", watched)
     training.texts.measure_during_training(training.model, 0)
     training.texts.measure_final_texts(training.model, 0, torch.zeros(5, 2, dtype=torch.int64))
-    assert {(length, *t) for decoder, length, *t in asked if decoder == "sample"} == {(30, 0.8), (50, 0.8)}
-    assert sum(decoder == "sample" for decoder, *_ in asked) == 2 + len(PROMPTS)
+    assert {(length, *t) for decoder, length, *t in requests if decoder == "sample"} == {(30, 0.8), (50, 0.8)}
+    assert sum(decoder == "sample" for decoder, *_ in requests) == 2 + len(PROMPTS)
 
 
 def test_what_a_model_expects_is_told_at_the_end(made):
@@ -199,16 +199,16 @@ def test_what_a_model_expects_is_told_at_the_end(made):
     training = made()
     texts, model = training.texts, training.model
     metrics, _ = texts.measure_final_texts(model, 0, torch.zeros(5, 2, dtype=torch.int64))
-    found = {m["metric"]: m["value"] for m in metrics}
+    values_by_metric = {m["metric"]: m["value"] for m in metrics}
 
     def expected(prompt):  # of the next symbol
         logits, _ = model(texts.encode(prompt), model.initial_state(1))
         return torch.softmax(logits[-1, 0].detach(), 0)
 
     p = [expected(PROMPTS["hansel"] + "etel"[:n])[texts.ids[letter]] for n, letter in enumerate("etel")]
-    assert found["expected_log_probability"] == pytest.approx(sum(math.log(each) for each in p), rel=1e-5)
-    assert found["expected_rank"] == 1 + (expected(PROMPTS["hansel"]) > p[0]).sum()
-    assert found["blank_probability"] == pytest.approx(expected(PROMPTS["operator"])[texts.ids[" "]].item())
+    assert values_by_metric["expected_log_probability"] == pytest.approx(sum(math.log(each) for each in p), rel=1e-5)
+    assert values_by_metric["expected_rank"] == 1 + (expected(PROMPTS["hansel"]) > p[0]).sum()
+    assert values_by_metric["blank_probability"] == pytest.approx(expected(PROMPTS["operator"])[texts.ids[" "]].item())
     capitals = [i for symbol, i in texts.ids.items() if symbol.isupper()]
     after = expected(PROMPTS["operator-blank"])[capitals].sum().item()
-    assert found["capital_probability"] == pytest.approx(after, rel=1e-5)
+    assert values_by_metric["capital_probability"] == pytest.approx(after, rel=1e-5)

@@ -23,9 +23,9 @@ def by_hand(training, held_out, order, vocabulary):
         for t in range(1, len(line)):
             p = 1 / vocabulary
             for k in range(order):
-                seen = counts[context(line, t, k)]
-                total, types = sum(seen.values()), len(seen)
-                p = (seen[line[t]] + types * p) / (total + types) if total else p
+                successors = counts[context(line, t, k)]
+                total, types = sum(successors.values()), len(successors)
+                p = (successors[line[t]] + types * p) / (total + types) if total else p
             probabilities.append(p)
     return probabilities
 
@@ -57,10 +57,10 @@ def test_a_replica_counts_the_lines_of_a_fold_as_by_hand(small, made, fold, orde
     outcome = finish(training)
     counted, tested = lines_of(prepared, fold, TRAIN), lines_of(prepared, fold, TEST)
     nats = -np.log(by_hand(counted, tested, order, V))
-    found = {(m["split"], m["metric"]): (m["value"], m["n"], m["unit"]) for m in outcome.metrics}
-    assert found["test", "cross_entropy"] == (pytest.approx(nats.mean(), rel=1e-12), len(nats), "nats/token")
+    metrics = {(m["split"], m["metric"]): (m["value"], m["n"], m["unit"]) for m in outcome.metrics}
+    assert metrics["test", "cross_entropy"] == (pytest.approx(nats.mean(), rel=1e-12), len(nats), "nats/token")
     (by_order,) = (c for c in outcome.curves if (c["split"], c["axis"]) == ("test", "order"))
-    assert (by_order["x"], by_order["y"][-1]) == ([*range(1, order + 1)], found["test", "cross_entropy"][0])
+    assert (by_order["x"], by_order["y"][-1]) == ([*range(1, order + 1)], metrics["test", "cross_entropy"][0])
     contexts = {(context(line, t, k), line[t]) for line in counted for t in range(1, len(line)) for k in range(order)}
     assert training.parameters == len(contexts)
 
@@ -77,7 +77,7 @@ def test_the_7_gram_of_the_real_text(made, mirror, tmp_path):
     options = {"tokens": "characters", "folds": 5, "fold_seed": 0}
     wsj_characters.prepare(mirror / "ptb", options).save(tmp_path / "corpus.npz")
     training = made(corpus=tmp_path / "corpus.npz", order=7)
-    found = values(finish(training))
-    assert found["test", "cross_entropy"] == pytest.approx(1.0555, abs=5e-5)
-    assert found["test", "predicted_characters"] == 1_121_066
+    metrics = values(finish(training))
+    assert metrics["test", "cross_entropy"] == pytest.approx(1.0555, abs=5e-5)
+    assert metrics["test", "predicted_characters"] == 1_121_066
     assert training.parameters == 915_334

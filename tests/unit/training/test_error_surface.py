@@ -31,20 +31,20 @@ def test_error_and_gradient_are_those_of_autograd(w, b):
 
 
 def test_the_wall_throws_the_plain_path_off_and_not_the_clipped_one(outcome):
-    found = values(outcome)
-    assert found["plain", "longest_step"] > 1
-    assert found["clipped", "longest_step"] == pytest.approx(0.5, rel=1e-12)  # rate times threshold
-    assert found["clipped", "largest_gradient_norm"] > 1
+    metrics = values(outcome)
+    assert metrics["plain", "longest_step"] > 1
+    assert metrics["clipped", "longest_step"] == pytest.approx(0.5, rel=1e-12)  # rate times threshold
+    assert metrics["clipped", "largest_gradient_norm"] > 1
     ends = {name: list(curves(outcome)[name, "bias"].values())[-1] for name in ("plain", "clipped")}
     assert ends["plain"] > 0
     assert -3 < ends["clipped"] < -1
 
 
 def test_every_update_is_a_step_of_gradient_descent(outcome):
-    found = curves(outcome)
+    points = curves(outcome)
     unit = SingleUnit(**MODEL)
     for name, limit in (("plain", math.inf), ("clipped", 1.0)):
-        w, b, norms = (found[name, column] for column in ("weight", "bias", "gradient_norm"))
+        w, b, norms = (points[name, column] for column in ("weight", "bias", "gradient_norm"))
         assert (w[0], b[0]) == (5.0, -2.0)
         for i in range(60):
             _, *g = unit.error_and_gradient(w[i], b[i])
@@ -55,8 +55,8 @@ def test_every_update_is_a_step_of_gradient_descent(outcome):
 
 
 def test_the_surface_is_on_the_grid(outcome):
-    found = curves(outcome)
-    assert [k for k in found if k[0].startswith("w = ")] == [(f"w = {4 + i / 4:.6g}", "error") for i in range(9)]
-    row = found["w = 4.5", "error"]
+    points = curves(outcome)
+    assert [k for k in points if k[0].startswith("w = ")] == [(f"w = {4 + i / 4:.6g}", "error") for i in range(9)]
+    row = points["w = 4.5", "error"]
     assert list(row) == [-3 + i / 4 for i in range(9)]
     assert row[-2.5] == pytest.approx(float(SingleUnit(**MODEL).error_and_gradient(4.5, -2.5)[0]), abs=1e-9)

@@ -139,9 +139,9 @@ def test_masks_are_numbers_of_the_word_and_the_epoch(recorded):
     training, other = (recorded(steps=steps, dropout=0.3) for steps in (10, 7))
     windows = [given_in_an_epoch(one) for one in (training, training, other)]
     first, second, third = ([torch.cat([w[2][i] for w in epoch]) for i in (0, 1)] for epoch in windows)
-    for mask, again, width in zip(first, third, (12, 8), strict=True):
+    for mask, repeated, width in zip(first, third, (12, 8), strict=True):
         assert mask.shape[1:] == (4, width)
-        assert torch.equal(mask, again), "masks must not depend on where the windows end"
+        assert torch.equal(mask, repeated), "masks must not depend on where the windows end"
         assert set(mask.unique().tolist()) == {0.0, np.float32(1 / 0.7)}
         assert (mask == 0).double().mean().item() == pytest.approx(0.3, abs=0.02)
     assert not torch.equal(first[0], second[0])

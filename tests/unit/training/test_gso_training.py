@@ -43,16 +43,16 @@ def line_by_line(training, part):
 def test_losses_are_those_of_the_readable_model_with_the_best_parameters(made, engine):
     training = made(1, engine)
     outcome = finish(training)
-    found = values(outcome)
+    metrics = values(outcome)
     for part in ("valid", "test"):
         nats, likeliest = zip(*line_by_line(training, part), strict=True)
-        assert found[part, "cross_entropy"] == pytest.approx(torch.cat(nats).mean().item(), rel=1e-5)
-        assert found[part, "cross_entropy_macro"] == pytest.approx(np.mean([n.mean().item() for n in nats]), rel=1e-5)
+        assert metrics[part, "cross_entropy"] == pytest.approx(torch.cat(nats).mean().item(), rel=1e-5)
+        assert metrics[part, "cross_entropy_macro"] == pytest.approx(np.mean([n.mean().item() for n in nats]), rel=1e-5)
     predictions = [" " + "".join(training.vocabulary[token] for token in tokens) for tokens in likeliest]
     assert [sample["prediction"] for sample in outcome.samples] == predictions[:3]
-    assert found["train", "epochs"] == 3
-    assert ("train", "diverged_epoch") not in found
-    assert found["test", "cross_entropy"] < 0.95 * math.log(len(training.vocabulary))
+    assert metrics["train", "epochs"] == 3
+    assert ("train", "diverged_epoch") not in metrics
+    assert metrics["test", "cross_entropy"] < 0.95 * math.log(len(training.vocabulary))
 
 
 @pytest.mark.parametrize("reduction", ["mean-tokens", "mean-lines"])
@@ -98,15 +98,15 @@ def test_a_run_that_diverges_later_keeps_its_best_epoch_and_says_so(made, after)
     with torch.no_grad():
         training.model.A[0, 0] = math.nan
     outcome = finish(training)
-    found = values(outcome)
-    assert found["train", "diverged_epoch"] == 2
-    assert (found["train", "epochs"], found["valid", "best_epoch"]) == (1, 1)
-    assert math.isfinite(found["test", "cross_entropy"])
+    metrics = values(outcome)
+    assert metrics["train", "diverged_epoch"] == 2
+    assert (metrics["train", "epochs"], metrics["valid", "best_epoch"]) == (1, 1)
+    assert math.isfinite(metrics["test", "cross_entropy"])
     nats = torch.cat([nats for nats, _ in line_by_line(training, "test")])
-    assert found["test", "cross_entropy"] == pytest.approx(nats.mean().item(), rel=1e-5)
-    again = made(0, "reference")
-    again.restore(decode(saved(training))["state"])
-    assert finish(again) == outcome
+    assert metrics["test", "cross_entropy"] == pytest.approx(nats.mean().item(), rel=1e-5)
+    resumed = made(0, "reference")
+    resumed.restore(decode(saved(training))["state"])
+    assert finish(resumed) == outcome
 
 
 def test_a_validation_loss_that_is_not_finite_is_divergence_too(made):

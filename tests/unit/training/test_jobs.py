@@ -39,8 +39,8 @@ def made(folder, engine="stacked"):
 def held_to(records, others):
     """Their metrics differ in rounding alone."""
     for one in zip(records, others, strict=True):
-        mine, theirs = ([metric["value"] for metric in record["metrics"]] for record in one)
-        assert mine == pytest.approx(theirs, rel=1e-9)
+        values, expected = ([metric["value"] for metric in record["metrics"]] for record in one)
+        assert values == pytest.approx(expected, rel=1e-9)
 
 
 def test_one_job_writes_a_record_a_replica(jobs, tmp_path):
@@ -53,7 +53,7 @@ def test_one_job_writes_a_record_a_replica(jobs, tmp_path):
 
 
 def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(monkeypatch, tmp_path):
-    whole = run_jobs(made(tmp_path / "whole"))
+    originals = run_jobs(made(tmp_path / "whole"))
     advance = Stack.advance
 
     def poisoned(stack, trainings):
@@ -65,11 +65,11 @@ def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(monkeyp
     monkeypatch.setattr(Stack, "advance", poisoned)
     records = run_jobs(made(tmp_path))
     assert [record["status"] for record in records] == ["finished", "diverged", "finished"]
-    held_to(records[::2], whole[::2])
+    held_to(records[::2], originals[::2])
 
 
 def test_without_room_the_job_is_halved_and_without_any_it_is_refused(monkeypatch, tmp_path, caplog):
-    whole, sizes, advance = run_jobs(made(tmp_path / "whole")), [], Stack.advance
+    originals, sizes, advance = run_jobs(made(tmp_path / "whole")), [], Stack.advance
 
     def scarce(stack, trainings, room):
         sizes.append(len(trainings))
@@ -81,7 +81,7 @@ def test_without_room_the_job_is_halved_and_without_any_it_is_refused(monkeypatc
     caplog.clear()
     records = run_jobs(made(tmp_path))
     assert set(sizes) == {3, 2, 1}
-    held_to(records, whole)
+    held_to(records, originals)
     assert caplog.text.count("out of memory: 2 replicas at a time instead") == 1
     assert checkpoints(tmp_path) == []
     monkeypatch.setattr(Stack, "advance", partialmethod(scarce, room=0))
@@ -163,17 +163,17 @@ def own_model(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("protocol", "engine", "text", "says"),
+    ("protocol", "engine", "text", "message"),
     [
         ("recall", "auto", OWN, ": AttributeError: 'Lacking' object has no attribute 'initialise'"),
         ("recall", "auto", BROKEN, ", line 11: KeyError: 'a key'"),
         ("final-digit", "auto", SHAPES, r", line 14: RuntimeError: mat1 and mat2 .*"),
     ],
 )
-def test_a_mistake_of_the_users_model_is_one_line(small, own_model, tmp_path, protocol, engine, text, says):
+def test_a_mistake_of_the_users_model_is_one_line(small, own_model, tmp_path, protocol, engine, text, message):
     file = own_model(text)
     (job, _) = jobs_of([small.resolved(protocol, model="own")], tmp_path, engine)
-    with pytest.raises(UserError, match=rf"^{file}{says}: while the protocol {protocol} trained the model own; "):
+    with pytest.raises(UserError, match=rf"^{file}{message}: while the protocol {protocol} trained the model own; "):
         run_jobs([job])
 
 

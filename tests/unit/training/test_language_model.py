@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from protocol_helpers import finish, goes_on, saved, states_of
+from protocol_helpers import assert_resumes, finish, saved, states_of
 from torch import nn
 from torch.nn import functional
 
@@ -147,10 +147,10 @@ def test_it_is_a_plain_training_loop(make, more):
     ids=["dropout", "adam", "depth and interval apart", "undone"],
 )
 def test_it_goes_on_from_its_state_to_the_same_bits(make, options):
-    whole = make(1, **options)
-    states = states_of(whole, "part")
+    original = make(1, **options)
+    states = states_of(original, "part")
     for i in (0, 1, len(states) // 2, len(states) - 1):
-        goes_on(make(1, **options), states[i][1], whole)
+        assert_resumes(make(1, **options), states[i][1], original)
 
 
 def together(stack, trainings):
@@ -187,16 +187,16 @@ def test_replicas_of_a_stack_come_to_the_bits_of_one_alone(make, device):
 def test_a_stack_goes_on_from_its_states_to_the_same_bits(make):
     options = {"dropout": 0.5, "update_interval": 3, "max_epochs": 2}
     stack = Stack(torch.device("cpu"))
-    whole = [make(seed, engine=stack, **options) for seed in range(2)]
+    originals = [make(seed, engine=stack, **options) for seed in range(2)]
     for _ in range(3):
-        stack.advance(whole)
-    states = [saved(training) for training in whole]
-    outcomes = together(stack, whole)
+        stack.advance(originals)
+    states = [saved(training) for training in originals]
+    outcomes = together(stack, originals)
     stack = Stack(torch.device("cpu"))
-    again = [make(seed, engine=stack, **options) for seed in range(2)]
-    for training, state in zip(again, states, strict=True):
+    resumed = [make(seed, engine=stack, **options) for seed in range(2)]
+    for training, state in zip(resumed, states, strict=True):
         training.restore(decode(state)["state"])
-    assert together(stack, again) == outcomes
+    assert together(stack, resumed) == outcomes
 
 
 def test_a_step_keeps_to_the_device_of_its_stack(make):
@@ -260,8 +260,8 @@ def test_the_next_token_has_the_models_log_probabilities_without_dropout(make):
 
 def test_first_weights_follow_the_table_and_the_seed(make):
     table = "decoder.bias: zero, encoder.*: uniform 0.1, rnn.weight_hh*: orthogonal"
-    one, again, other = (make(seed, initialisation=table).model.state_dict() for seed in (0, 0, 1))
-    assert all(torch.equal(one[name], again[name]) for name in one)
+    one, repeated, other = (make(seed, initialisation=table).model.state_dict() for seed in (0, 0, 1))
+    assert all(torch.equal(one[name], repeated[name]) for name in one)
     assert {name for name in one if torch.equal(one[name], other[name])} == {"decoder.bias"}
     assert one["encoder.weight"].abs().max() <= 0.1
     for wrong in ("decoder: zero", "*: orthogonal", "*: xavier"):

@@ -39,7 +39,7 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, 
     training = made(3, engine, scheme=scheme, max_epochs=1)
     outcome = finish(training)
     model = get_readable_model(training)
-    found = values(outcome)
+    metrics = values(outcome)
     for split, metric in (("valid", "cross_entropy"), ("test2", "cross_entropy"), ("train", "cross_entropy_evaluated")):
         words = torch.from_numpy(loaded.splits[split].tokens).long()
         if scheme == "sliding":
@@ -51,12 +51,12 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, 
             targets = words[1 : steps * streams + 1].view(streams, steps).T.flatten()
             log_p = model.log_p(model.adaptors(model.states(x)[0]).flatten(0, 1))
         expected = -log_p.gather(1, targets[:, None]).mean().item()
-        assert found[split, metric] == pytest.approx(expected, rel=1e-5)
+        assert metrics[split, metric] == pytest.approx(expected, rel=1e-5)
         (n,) = {m["n"] for m in outcome.metrics if m["split"] == split and m["metric"] == metric}
         assert n == len(targets)
-    both = sum(found[split, "cross_entropy"] * training.counts[split] for split in ("test1", "test2"))
+    nats = sum(metrics[split, "cross_entropy"] * training.counts[split] for split in ("test1", "test2"))
     n = training.counts["test1"] + training.counts["test2"]
-    assert found["tests", "cross_entropy"] == pytest.approx(both / n)
+    assert metrics["tests", "cross_entropy"] == pytest.approx(nats / n)
 
 
 def test_training_stops_three_epochs_after_the_best_and_tells_both(made, monkeypatch):
@@ -69,15 +69,15 @@ def test_training_stops_three_epochs_after_the_best_and_tells_both(made, monkeyp
         return (valid[min(training.epoch, 4)] + offset) * y.numel()
 
     monkeypatch.setattr(training.kernel, "evaluate", evaluate)
-    found = values(finish(training))
+    metrics = values(finish(training))
     # 4.0 again is no improvement
     assert [h["valid"] for h in training.history] == pytest.approx(valid[:5])
-    assert (found["train", "epochs"], found["valid", "best_epoch"]) == (5, 2)
-    assert found["test1", "cross_entropy"] == pytest.approx(14.1)
-    assert found["test1", "cross_entropy_best"] == pytest.approx(14.0)
-    assert found["train", "cross_entropy"] == pytest.approx(2.6)
-    assert found["train", "cross_entropy_best"] == pytest.approx(2.9)
-    assert found["train", "cross_entropy_evaluated"] == pytest.approx(34.1)
+    assert (metrics["train", "epochs"], metrics["valid", "best_epoch"]) == (5, 2)
+    assert metrics["test1", "cross_entropy"] == pytest.approx(14.1)
+    assert metrics["test1", "cross_entropy_best"] == pytest.approx(14.0)
+    assert metrics["train", "cross_entropy"] == pytest.approx(2.6)
+    assert metrics["train", "cross_entropy_best"] == pytest.approx(2.9)
+    assert metrics["train", "cross_entropy_evaluated"] == pytest.approx(34.1)
 
 
 TOKENS = {"train": np.arange(20, dtype=np.int32), "valid": np.arange(11, dtype=np.int32)}
@@ -145,10 +145,10 @@ def test_pairs_are_judged_by_the_probabilities_of_both_forms(made, loaded):
             margins.append((log_p[arrays["right"][i]] - log_p[arrays["wrong"][i]]).item())
     assert training.margins == pytest.approx(margins, abs=1e-4)
     share = np.mean(np.array(margins) > 0)
-    (found,) = (m for m in outcome.metrics if m["metric"] == f"agreement/{name_group()}")
-    assert (found["value"], found["n"], found["split"]) == (pytest.approx(share), len(margins), "tests")
-    counts, there = loaded.extra["corpus_counts"], arrays["position"] >= 8
-    right, wrong = (counts[arrays[form]][there] for form in ("right", "wrong"))
+    (entry,) = (m for m in outcome.metrics if m["metric"] == f"agreement/{name_group()}")
+    assert (entry["value"], entry["n"], entry["split"]) == (pytest.approx(share), len(margins), "tests")
+    counts, is_predicted = loaded.extra["corpus_counts"], arrays["position"] >= 8
+    right, wrong = (counts[arrays[form]][is_predicted] for form in ("right", "wrong"))
     by_frequency = np.mean((right > wrong) + 0.5 * (right == wrong))
     assert values(outcome)["tests", f"agreement_by_frequency/{name_group()}"] == pytest.approx(by_frequency)
 
@@ -162,14 +162,14 @@ def test_pairs_are_grouped_by_feature_kind_and_distance(loaded):
     made = Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts, facts, {}, loaded.extra | extra)
     pairs = Pairs.from_corpus(made, 8)
     assert len(pairs) == 5, "the first has no eight words before it"
-    found = {m["metric"]: (m["value"], m["n"]) for m in pairs.make_metrics(np.array([1.0, -1.0, 0.0, 2.0, 1.0]))}
-    assert found["agreement/all/all/all"] == (0.7, 5)
-    assert found["agreement/Gender/all/all"] == (1.0, 2)
-    assert found["agreement/Number/verb/all"] == (0.75, 2)
-    assert found["agreement/all/all/3-8"] == (0.75, 2)
-    assert found["agreement/all/all/over 8"] == (1.0, 1)
-    assert found["agreement/Number/all/2"] == (0.0, 1)
-    assert "agreement/Gender/all/2" not in found
+    metrics = {m["metric"]: (m["value"], m["n"]) for m in pairs.make_metrics(np.array([1.0, -1.0, 0.0, 2.0, 1.0]))}
+    assert metrics["agreement/all/all/all"] == (0.7, 5)
+    assert metrics["agreement/Gender/all/all"] == (1.0, 2)
+    assert metrics["agreement/Number/verb/all"] == (0.75, 2)
+    assert metrics["agreement/all/all/3-8"] == (0.75, 2)
+    assert metrics["agreement/all/all/over 8"] == (1.0, 1)
+    assert metrics["agreement/Number/all/2"] == (0.0, 1)
+    assert "agreement/Gender/all/2" not in metrics
     assert list(list_distances(8)) == ["1", "2", "3-8", "over 8"]
     assert Pairs.from_corpus(Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts), 8) is None
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from compiler_helpers import needs_compiler
 from experiment_helpers import jobs_of
-from protocol_helpers import checkpoints, curves, finish, goes_on, lines_of, saved, states_of, values
+from protocol_helpers import assert_resumes, checkpoints, curves, finish, lines_of, saved, states_of, values
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.engines.stack import Stack
@@ -98,15 +98,15 @@ def test_random_streams_are_apart():
 @pytest.mark.parametrize(("case", "engine"), ENGINES)
 def test_it_goes_on_from_its_state_to_the_same_bits(make, case, engine):
     """From the first and last states of a part, and some between them."""
-    whole = make(case, 1, engine)
-    assert engine in ("auto", whole.engine)
-    states = states_of(whole, "part" if hasattr(whole, "part") else None)
+    original = make(case, 1, engine)
+    assert engine in ("auto", original.engine)
+    states = states_of(original, "part" if hasattr(original, "part") else None)
     borders = [i for i, (one, other) in enumerate(pairwise(states)) if one[0] != other[0]]
     chosen = sorted({0, 1, len(states) // 2, len(states) - 1, *borders[:3], *borders[-3:]})
     for i in (i for i in chosen if i < len(states)):
-        again = make(case, 1, engine)
-        goes_on(again, states[i][1], whole)
-        assert (again.done, again.parameters) == (whole.done, whole.parameters)
+        resumed = make(case, 1, engine)
+        assert_resumes(resumed, states[i][1], original)
+        assert (resumed.done, resumed.parameters) == (original.done, original.parameters)
 
 
 STOPPED = [(case, "auto", 2) for case in (*LEARN, *COUNT)] + [("final-digit", "stacked", rounds) for rounds in (1, 5)]
@@ -117,36 +117,36 @@ def test_a_stopped_job_leaves_the_records_of_one_that_was_not(small, make, case,
     make(case)  # shortens the calls
     replicas = REPLICAS if engine == "stacked" else 1
     resolved = replace(small.resolved(case.partition(",")[0], **changes_of(case)), replicas=replicas)
-    whole = run_jobs(jobs_of([resolved], tmp_path / "whole", engine))
-    assert [(record["status"], record["seed"]) for record in whole] == [("finished", r) for r in range(replicas)]
-    assert all(record["metrics"] for record in whole)
-    asked = count(1)
+    originals = run_jobs(jobs_of([resolved], tmp_path / "whole", engine))
+    assert [(record["status"], record["seed"]) for record in originals] == [("finished", r) for r in range(replicas)]
+    assert all(record["metrics"] for record in originals)
+    calls = count(1)
 
     def watch():
-        return "the test" if next(asked) == rounds else ""
+        return "the test" if next(calls) == rounds else ""
 
     stopped = case not in COUNT[-3:]  # these have no more than two pieces
     with pytest.raises(Interrupted, match="stopped by the test") if stopped else nullcontext():
         run_jobs([replace(job, watch=watch) for job in jobs_of([resolved], tmp_path, engine)])
     assert len(checkpoints(tmp_path)) == stopped
-    again = run_jobs(jobs_of([resolved], tmp_path, engine))
-    assert [record["result_sha256"] for record in again] == [record["result_sha256"] for record in whole]
-    assert {record["run"]["resumed"] for record in again} == {int(stopped)}
+    resumed = run_jobs(jobs_of([resolved], tmp_path, engine))
+    assert [record["result_sha256"] for record in resumed] == [record["result_sha256"] for record in originals]
+    assert {record["run"]["resumed"] for record in resumed} == {int(stopped)}
     assert checkpoints(tmp_path) == []
 
 
 @pytest.mark.parametrize("case", [*LEARN, *COUNT])
 def test_replicas_repeat_and_differ_where_there_is_chance(make, case):
-    one, again, two = (make(case, seed) for seed in (0, 0, 1))
-    seen = [one.done]
+    one, repeated, two = (make(case, seed) for seed in (0, 0, 1))
+    progress = [one.done]
     while not one.finished:
         assert one.advance()
-        seen.append(one.done)
-    assert seen == sorted(seen)
-    assert (seen[0], seen[-1]) == (0, one.total)
-    assert one.outcome() == finish(again)
-    alike = not PROTOCOLS[one.protocol].chance or case == "corpus-facts"
-    assert (one.outcome() == finish(two)) == alike
+        progress.append(one.done)
+    assert progress == sorted(progress)
+    assert (progress[0], progress[-1]) == (0, one.total)
+    assert one.outcome() == finish(repeated)
+    is_exact = not PROTOCOLS[one.protocol].chance or case == "corpus-facts"
+    assert (one.outcome() == finish(two)) == is_exact
 
 
 TEXTS: list[tuple[str, dict[str, Any], tuple[str, str], float]] = [
@@ -164,11 +164,11 @@ TEXTS: list[tuple[str, dict[str, Any], tuple[str, str], float]] = [
 @pytest.mark.parametrize(("protocol", "options", "measured", "share"), TEXTS)
 def test_of_a_text_more_is_learned_than_how_frequent_words_are(small, protocol, options, measured, share):
     """The loss is below that of the unigram, by how much depends on the model, and above the source's own entropy."""
-    found, loaded = values(finish(small(protocol, 1, **options))), small.loaded(protocol, **options)
+    metrics, loaded = values(finish(small(protocol, 1, **options))), small.loaded(protocol, **options)
     p = np.bincount(loaded.splits["train"].tokens) / len(loaded.splits["train"].tokens)
     unigram = -(p[p > 0] * np.log(p[p > 0])).sum()
     source = loaded.facts["source_nats"][measured[0]]
-    assert found[measured[0], "source_entropy"] == source < found[measured] < share * unigram
+    assert metrics[measured[0], "source_entropy"] == source < metrics[measured] < share * unigram
 
 
 SMALL_NETWORK = {"hidden_size": 16, "embedding_size": 16, "max_epochs": 40}
@@ -189,24 +189,24 @@ def test_what_is_reported_is_the_best_epoch_on_validation(small, protocol):
     """Training ends `patience` epochs later, where it has one; all else is that of a training which ends there."""
     options, metric, best_of, patience = BEST[protocol]
     outcome = finish(small(protocol, 0, **options))
-    found, valid = values(outcome), list(curves(outcome)["valid", metric].values())
-    best = int(found["valid", "best_epoch"])
-    assert (best, found["valid", metric]) == (1 + valid.index(best_of(valid)), best_of(valid))
-    assert best < found["train", "epochs"] == len(valid) == (best + patience if patience else options["max_epochs"])
+    metrics, valid = values(outcome), list(curves(outcome)["valid", metric].values())
+    best = int(metrics["valid", "best_epoch"])
+    assert (best, metrics["valid", metric]) == (1 + valid.index(best_of(valid)), best_of(valid))
+    assert best < metrics["train", "epochs"] == len(valid) == (best + patience if patience else options["max_epochs"])
     stopped = finish(small(protocol, 0, **options | {"max_epochs": best}))
-    assert (values(stopped), stopped.samples) == (found | {("train", "epochs"): best}, outcome.samples)
+    assert (values(stopped), stopped.samples) == (metrics | {("train", "epochs"): best}, outcome.samples)
 
 
 @pytest.mark.parametrize("model", ["elman", "lstm"])
 def test_palindromes_of_three_digits_are_learned(small, model):
     options = {"length": 3, "hidden_size": 16, "steps": 301, "batch_size": 32, "learning_rate": 0.02, "log_every": 5}
     outcome = finish(small("final-digit", model=model, clip_norm=10.0, **options))
-    found, accuracy = values(outcome), curves(outcome)["train", "accuracy"]
-    assert found["train", "reached_full_accuracy"] == found["train", "best_accuracy"] == 1
-    assert found["train", "last_ten_accuracy"] > 0.95
+    metrics, accuracy = values(outcome), curves(outcome)["train", "accuracy"]
+    assert metrics["train", "reached_full_accuracy"] == metrics["train", "best_accuracy"] == 1
+    assert metrics["train", "last_ten_accuracy"] > 0.95
     assert list(accuracy) == list(range(0, 301, 5))
-    assert found["train", "first_full_accuracy_step"] == next(step for step, share in accuracy.items() if share == 1)
-    assert found["train", "last_ten_accuracy"] == pytest.approx(sum(list(accuracy.values())[-10:]) / 10)
+    assert metrics["train", "first_full_accuracy_step"] == next(step for step, share in accuracy.items() if share == 1)
+    assert metrics["train", "last_ten_accuracy"] == pytest.approx(sum(list(accuracy.values())[-10:]) / 10)
 
 
 def lines_read(training):
@@ -235,13 +235,13 @@ ORDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize("protocol", ORDERS)
 def test_every_epoch_reads_all_of_the_text_in_an_order_of_its_own(make, protocol):
-    training, (order, whole) = make(protocol), ORDERS[protocol]
-    first, again = (list(map(int, order(one))) for one in (training, make(protocol)))
+    training, (order, list_all) = make(protocol), ORDERS[protocol]
+    first, repeated = (list(map(int, order(one))) for one in (training, make(protocol)))
     while training.epoch == 0:
         training.advance()
     second = list(map(int, order(training)))
-    assert second != first == again
-    assert sorted(second) == sorted(first) == sorted(whole(training))
+    assert second != first == repeated
+    assert sorted(second) == sorted(first) == sorted(list_all(training))
 
 
 @pytest.mark.parametrize("case", LEARN)
@@ -273,10 +273,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("protocol", "changes", "says"), REFUSED)
-def test_options_that_do_not_fit_the_corpus_are_refused(small, protocol, changes, says):
+@pytest.mark.parametrize(("protocol", "changes", "message"), REFUSED)
+def test_options_that_do_not_fit_the_corpus_are_refused(small, protocol, changes, message):
     folds = {"folds": 2} if "seed" in changes else {}
-    with pytest.raises(UserError, match=says):
+    with pytest.raises(UserError, match=message):
         small(protocol, **folds | changes)
 
 
@@ -303,8 +303,8 @@ UNFIT = [
 ]
 
 
-@pytest.mark.parametrize(("protocol", "other", "says"), UNFIT)
-def test_a_corpus_that_does_not_fit_is_refused(small, protocol, other, says):
+@pytest.mark.parametrize(("protocol", "other", "message"), UNFIT)
+def test_a_corpus_that_does_not_fit_is_refused(small, protocol, other, message):
     """None at all, that of another protocol, and its own with other boundaries or folds."""
     resolved, path = small.resolved(protocol), None
     if other in PROTOCOLS:
@@ -317,7 +317,7 @@ def test_a_corpus_that_does_not_fit_is_refused(small, protocol, other, says):
         else:
             corpus.facts["boundaries"] = other
         corpus.save(path)
-    with pytest.raises(UserError, match=says):
+    with pytest.raises(UserError, match=message):
         build_training(resolved, 0, path, "auto")
 
 
@@ -325,9 +325,9 @@ def together(stack, trainings, states=None):
     """Trains all to the end; `states` gets what a checkpoint would hold between two rounds, while all train."""
     live = list(trainings)
     while live:
-        for found in stack.advance(live):
-            if isinstance(found, BaseException):
-                raise found
+        for result in stack.advance(live):
+            if isinstance(result, BaseException):
+                raise result
         if states is not None and len(live) == len(trainings):
             states.append(encode({"identity": {}, "state": {"all": [training.state() for training in trainings]}}))
         live = [training for training in live if not training.finished]
@@ -338,9 +338,9 @@ def together(stack, trainings, states=None):
 def held_to(outcome, other):
     """The same metrics, and values that differ in rounding alone."""
     assert outcome.metrics
-    for mine, theirs in zip(outcome.metrics, other.metrics, strict=True):
-        assert mine | {"value": 0} == theirs | {"value": 0}
-        assert mine["value"] == pytest.approx(theirs["value"], rel=1e-8)
+    for metric, expected in zip(outcome.metrics, other.metrics, strict=True):
+        assert metric | {"value": 0} == expected | {"value": 0}
+        assert metric["value"] == pytest.approx(expected["value"], rel=1e-8)
 
 
 @pytest.mark.parametrize("case", LEARN)
@@ -350,9 +350,9 @@ def test_replicas_of_a_stack_are_those_that_train_alone(make, case):
     for replica, outcome in enumerate(outcomes):
         alone = finish(make(case, replica, "reference", precision="float64"))
         held_to(outcome, alone)
-        for mine, other in zip(outcome.curves, alone.curves, strict=True):
-            assert mine["x"] == other["x"]
-            assert mine["y"] == pytest.approx(other["y"], rel=1e-6)
+        for curve, expected in zip(outcome.curves, alone.curves, strict=True):
+            assert curve["x"] == expected["x"]
+            assert curve["y"] == pytest.approx(expected["y"], rel=1e-6)
         assert outcome.samples == alone.samples
 
 
@@ -360,16 +360,16 @@ def test_replicas_of_a_stack_are_those_that_train_alone(make, case):
 def test_a_stack_goes_on_from_its_states_to_the_same_bits(make, case):
     states: list[bytes] = []
     stack = Stack(CPU)
-    whole = together(stack, [make(case, replica, stack) for replica in range(REPLICAS)], states)
+    outcomes = together(stack, [make(case, replica, stack) for replica in range(REPLICAS)], states)
     for state in {states[0], states[len(states) // 2], states[-1]}:
         stack = Stack(CPU)
         trainings = [make(case, replica, stack) for replica in range(REPLICAS)]
-        for training, kept in zip(trainings, decode(state)["state"]["all"], strict=True):
-            training.restore(kept)
+        for training, member_state in zip(trainings, decode(state)["state"]["all"], strict=True):
+            training.restore(member_state)
         live = [training for training in trainings if not training.finished]
         stack.remove_all_but(live)
         together(stack, live)
-        assert [training.outcome() for training in trainings] == whole
+        assert [training.outcome() for training in trainings] == outcomes
 
 
 @pytest.mark.parametrize("case", ["subsequence-sgd", "line-epochs", "windows", "translation", "tagging"])
@@ -379,9 +379,9 @@ def test_a_member_that_diverges_leaves_the_others_as_they_are(make, case):
     trainings = [make(case, replica, stack, precision="float64") for replica in range(REPLICAS)]
     parameters = trainings[1].kernel.export()
     trainings[1].kernel.load({name: torch.full_like(value, torch.nan) for name, value in parameters.items()})
-    found = stack.advance(trainings)
-    while isinstance(found[1], str):
-        found = stack.advance(trainings)
-    assert isinstance(found[1], Diverged)
+    results = stack.advance(trainings)
+    while isinstance(results[1], str):
+        results = stack.advance(trainings)
+    assert isinstance(results[1], Diverged)
     stack.remove_all_but(trainings[:1])
     held_to(together(stack, trainings[:1])[0], expected[0])

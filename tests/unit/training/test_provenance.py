@@ -56,8 +56,8 @@ def test_the_engines_package_counts():
 def test_commit_and_changes_are_those_of_the_repository(source):
     def git(*arguments):
         identity = ("-c", "user.name=a", "-c", "user.email=a@b")
-        done = subprocess.run(["git", *identity, *arguments], cwd=source, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
+        process = subprocess.run(["git", *identity, *arguments], cwd=source, check=True, capture_output=True, text=True)
+        return process.stdout.strip()
 
     def state():
         provenance.read_git_state.cache_clear()

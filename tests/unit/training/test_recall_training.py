@@ -35,15 +35,15 @@ def test_the_texts_are_those_of_the_notes():
 @pytest.mark.slow
 def test_an_lstm_learns_the_task_and_the_record_says_how_far(recall):
     outcome = finish(recall(steps=800, learning_rate=0.01))
-    found, drawn = values(outcome), curves(outcome)
-    accuracies = [found["test", f"accuracy_at_{FIXED + filler}"] for filler in FILLERS if filler <= 4]
+    metrics, points = values(outcome), curves(outcome)
+    accuracies = [metrics["test", f"accuracy_at_{FIXED + filler}"] for filler in FILLERS if filler <= 4]
     assert min(accuracies) > 0.6  # by chance 1 in 3
-    assert found["test", f"probability_at_{FIXED}"] == pytest.approx(accuracies[0], abs=0.2)
-    assert {("start", f"log10_jacobian_at_{FIXED}"), ("end", f"log10_jacobian_at_{FIXED + 4}")} <= found.keys()
-    assert list(drawn["train", "nats_at_blank"]) == list(range(0, 800, 20))
-    assert list(drawn["test", "accuracy"]) == [8, 9, 10, 12]
-    assert list(drawn["start", "jacobian_norm"]) == list(range(1, 20))
-    assert ("start", "jacobian_bound") not in drawn
+    assert metrics["test", f"probability_at_{FIXED}"] == pytest.approx(accuracies[0], abs=0.2)
+    assert {("start", f"log10_jacobian_at_{FIXED}"), ("end", f"log10_jacobian_at_{FIXED + 4}")} <= metrics.keys()
+    assert list(points["train", "nats_at_blank"]) == list(range(0, 800, 20))
+    assert list(points["test", "accuracy"]) == [8, 9, 10, 12]
+    assert list(points["start", "jacobian_norm"]) == list(range(1, 20))
+    assert ("start", "jacobian_bound") not in points
 
 
 def test_the_loss_is_of_the_name_at_the_blank(recall):
@@ -70,6 +70,6 @@ def test_how_many_batches_have_no_filler(recall, monkeypatch, text_lengths, shar
 
 def test_a_network_that_is_not_trained_is_that_before_training(small, recall):
     network = {"hidden_size": 12, "recurrent_scale": 1.0, "activation": "tanh"}
-    found, trained = finish(small("random-jacobians", **network)), finish(recall(model="notes-rnn", **network))
-    assert found.curves == [curve for curve in trained.curves if curve["split"] == "start"]
-    assert {m["metric"] for m in found.metrics} >= {"log10_jacobian_at_8", "log10_above_bound"}
+    untrained, trained = finish(small("random-jacobians", **network)), finish(recall(model="notes-rnn", **network))
+    assert untrained.curves == [curve for curve in trained.curves if curve["split"] == "start"]
+    assert {m["metric"] for m in untrained.metrics} >= {"log10_jacobian_at_8", "log10_above_bound"}

@@ -21,12 +21,12 @@ def made(small):
 )
 def test_how_the_text_is_handed_over_decides_nothing(made, engine, model):
     """Only the order in which losses are added up differs."""
-    pieces, whole = made(0, engine, **model), made(0, engine, **model)
+    pieces, original = made(0, engine, **model), made(0, engine, **model)
     pieces.piece_size = 37
-    for one, other in zip(finish(whole).curves, finish(pieces).curves, strict=True):
+    for one, other in zip(finish(original).curves, finish(pieces).curves, strict=True):
         tolerance = 1e-12 if one["split"] == "train" else 0
         assert one["y"] == pytest.approx(other["y"], rel=tolerance, abs=0)
-    assert same_bits(pieces.kernel.export(), whole.kernel.export())
+    assert same_bits(pieces.kernel.export(), original.kernel.export())
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
@@ -40,7 +40,7 @@ def test_a_bound_on_errors_reaches_the_engine(made, engine):
 
 
 @pytest.fixture
-def told(monkeypatch):
+def replay_entropies(monkeypatch):
     """A training that is told these cross-entropies of its validations; `validated` are the parameters that it had."""
 
     def tell(training, entropies):
@@ -58,16 +58,16 @@ def told(monkeypatch):
     return tell
 
 
-def test_schedule_halves_below_the_ratio_and_stops_after_patience(made, told):
-    training = told(made(max_epochs=60), map(math.log, [100, 90, 89.9, 80, 79.9, 79.8, 1]))
+def test_schedule_halves_below_the_ratio_and_stops_after_patience(made, replay_entropies):
+    training = replay_entropies(made(max_epochs=60), map(math.log, [100, 90, 89.9, 80, 79.9, 79.8, 1]))
     assert values(finish(training))["valid", "best_epoch"] == 6
     # 90/89.9 < 1.003 halves; 89.9/80 does not; two in a row below the ratio halve twice and stop.
     assert [h["learning_rate"] for h in training.history] == [0.1, 0.1, 0.05, 0.05, 0.025, 0.0125]
 
 
-def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_made_it_worse(made, told):
+def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_made_it_worse(made, replay_entropies):
     entropies, undone = iter([5.0, 4.5, 4.49, 4.6, 4.3, 4.295, 1.0]), []
-    training = told(made(max_epochs=60, schedule="rnnlm", patience=3), entropies)
+    training = replay_entropies(made(max_epochs=60, schedule="rnnlm", patience=3), entropies)
     while not training.finished:
         training.advance()
         if training.next == 0 and len(undone) < training.epoch:
@@ -78,19 +78,19 @@ def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_mad
     assert same_bits(training.kernel.export(), training.validated[5])
 
 
-def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(made, told):
+def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(made, replay_entropies):
     def run(stop):
         entropies, after = iter([5.0, 5.5, 5.4]), []
-        training = told(made(schedule="rnnlm"), entropies)
+        training = replay_entropies(made(schedule="rnnlm"), entropies)
         while not training.finished:
             training.advance()
             after.append(training.kernel.export())
             if training.epoch == stop:
                 stop, state = None, copy.deepcopy(training.state())
-                training = told(made(schedule="rnnlm"), entropies)
+                training = replay_entropies(made(schedule="rnnlm"), entropies)
                 training.restore(state)
         return after
 
-    whole = run(None)
-    assert same_bits(whole[0], whole[1])
-    assert same_bits(whole, run(1))
+    original = run(None)
+    assert same_bits(original[0], original[1])
+    assert same_bits(original, run(1))

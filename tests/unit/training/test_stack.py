@@ -85,8 +85,8 @@ class Elsewhere(Stack):
     """On torch's device without values, which refuses tensors of another as a GPU does."""
 
     def run_step(self, *step):
-        found = super().run_step(*step)
-        raise Computed({value.device.type for value in found.values()})
+        result = super().run_step(*step)
+        raise Computed({value.device.type for value in result.values()})
 
 
 @pytest.fixture
@@ -116,20 +116,20 @@ def test_members_step_as_the_readable_model_does(small, short, protocol, changes
     def made(engine):
         return [build_training(resolved, seed, corpus, engine) for seed in range(MEMBERS)]
 
-    stack, elsewhere = Stack(CPU), Elsewhere(torch.device("meta"))
-    members, away, alone = made(stack), made(elsewhere), made("reference")
+    stack, on_meta = Stack(CPU), Elsewhere(torch.device("meta"))
+    members, away, alone = made(stack), made(on_meta), made("reference")
     with pytest.raises(Computed, match="^{'meta'}$"):
-        elsewhere.advance(away)
+        on_meta.advance(away)
     for _ in range(3):
         for note, training in zip(stack.advance(members), alone, strict=True):
             assert isinstance(note, str), note
             training.advance()
     tolerance = TOLERANCE[precision]
     for member, training in zip(members, alone, strict=True):
-        mine, parameters = (one.state()["parameters"] for one in (member, training))
-        assert mine.keys() == parameters.keys()
+        stacked, parameters = (one.state()["parameters"] for one in (member, training))
+        assert stacked.keys() == parameters.keys()
         for parameter, value in parameters.items():
-            off = torch.linalg.vector_norm(mine[parameter] - value)
+            off = torch.linalg.vector_norm(stacked[parameter] - value)
             assert off <= tolerance * (1 + torch.linalg.vector_norm(value)), parameter
 
 
@@ -145,19 +145,19 @@ def test_a_step_touches_the_rows_that_it_reads_alone(small, short, protocol):
     """Of a vocabulary's vectors and matrices no more are differentiated than a step has words."""
     short(protocol)
     changes, tables = TABLES[protocol]
-    training, seen = small(protocol, 0, Stack(CPU), **changes), []
+    training, inputs = small(protocol, 0, Stack(CPU), **changes), []
     member = training.kernel
     loss, before = member.compute_loss, member.export()
 
     def watched(parameters, batch):
-        seen.append(parameters)
+        inputs.append(parameters)
         return loss(parameters, batch)
 
     member.compute_loss = watched
     training.advance()
     after = member.export()
     for name in tables:
-        read, changed = len(seen[0][name]), (before[name] != after[name]).flatten(1).any(1)
+        read, changed = len(inputs[0][name]), (before[name] != after[name]).flatten(1).any(1)
         assert 0 < changed.sum() <= read < len(changed)
 
 
@@ -170,17 +170,19 @@ def test_members_that_train_and_read_at_once_leave_one_another_alone(small):
     settings = StepSettings(learning_rate=0.1, reduction="sum", dropout=0.0, key=0)
     stack.compute_requests([members[0].train(data, settings), members[1].evaluate(data)])
     after = [member.export() for member in members]
-    assert [same_bits(*both) for both in zip(before, after, strict=True)] == [False, True]
+    assert [same_bits(*pair) for pair in zip(before, after, strict=True)] == [False, True]
     stack.remove_members(members[:1])
     assert same_bits([member.export() for member in members], after)
 
 
-@pytest.mark.parametrize("said", ["[enforce fail] DefaultCPUAllocator: can't allocate memory: 1 bytes", "sizes differ"])
-def test_a_fault_of_a_step_ends_all_members_at_once(small, said, monkeypatch):
+@pytest.mark.parametrize(
+    "message", ["[enforce fail] DefaultCPUAllocator: can't allocate memory: 1 bytes", "sizes differ"]
+)
+def test_a_fault_of_a_step_ends_all_members_at_once(small, message, monkeypatch):
     stack = Stack(CPU)
     members = [small("final-digit", replica, stack) for replica in range(MEMBERS)]
-    monkeypatch.setattr(stack.programs, "call", Mock(side_effect=RuntimeError(said)))
-    with pytest.raises(OutOfMemory if "memory" in said else RuntimeError, match="allocate|sizes differ"):
+    monkeypatch.setattr(stack.programs, "call", Mock(side_effect=RuntimeError(message)))
+    with pytest.raises(OutOfMemory if "memory" in message else RuntimeError, match="allocate|sizes differ"):
         stack.advance(members)
 
 

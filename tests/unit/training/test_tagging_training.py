@@ -36,19 +36,19 @@ def test_a_batch_holds_its_sentences(loaded):
 def test_it_learns_and_both_sides_tell_more_than_one(made, loaded):
     """240 sentences are few: held to guessing, and to the source's own accuracy as the most that can be had."""
     best = loaded.facts["best_accuracy"]
-    found = {}
+    metrics = {}
     for directions in ("forward", "both"):
         outcome = finish(made(directions=directions, max_epochs=8, patience=8))
-        found[directions] = values(outcome)
+        metrics[directions] = values(outcome)
         assert values(outcome)["test", "guessing"] < values(outcome)["test", "accuracy"] < best[directions] + 0.02
-    assert found["both"]["test", "accuracy"] > found["forward"]["test", "accuracy"] + 0.01
+    assert metrics["both"]["test", "accuracy"] > metrics["forward"]["test", "accuracy"] + 0.01
 
 
 @pytest.mark.parametrize("pooling", ["max", "mean", "last"])
 def test_it_learns_labels_of_sentences(made, pooling):
     options = {"pooling": pooling, "directions": "forward", "max_epochs": 8, "patience": 8}
-    found = values(finish(made("sentence-labels", **options)))
-    assert found["test", "accuracy"] > found["test", "guessing"] + 0.1
+    metrics = values(finish(made("sentence-labels", **options)))
+    assert metrics["test", "accuracy"] > metrics["test", "guessing"] + 0.1
 
 
 def test_groups_of_words_add_up_to_all(made, loaded):

@@ -60,14 +60,14 @@ def test_an_epochs_batches_are_of_like_length(made):
 
 def test_the_losses_are_those_of_the_model_pair_by_pair(made, loaded):
     training = made(0, "reference", max_epochs=1)
-    found = values(finish(training))
+    metrics = values(finish(training))
     pairs, total = pairs_of(loaded, "test"), 0.0
     for number in range(len(pairs)):
         batch = pairs.make_batch(np.array([number]))
         with torch.no_grad():
             logits = training.model(batch.source, batch.lengths, batch.before)[:, 0]
         total += torch.nn.functional.cross_entropy(logits.double(), batch.targets, reduction="sum").item()
-    assert found["test", "cross_entropy"] == pytest.approx(total / len(pairs.target.tokens), rel=1e-6)
+    assert metrics["test", "cross_entropy"] == pytest.approx(total / len(pairs.target.tokens), rel=1e-6)
 
 
 def test_a_step_follows_the_gradient_of_equation_26(made):
@@ -81,8 +81,8 @@ def test_a_step_follows_the_gradient_of_equation_26(made):
     assert torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5) > 0.5
     torch.optim.Adam(model.parameters(), lr=0.001).step()
     training.advance()
-    for (name, mine), theirs in zip(training.model.named_parameters(), model.parameters(), strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-7, msg=name)
+    for (name, parameter), expected in zip(training.model.named_parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(parameter, expected, rtol=1e-4, atol=1e-7, msg=name)
 
 
 @pytest.mark.slow
@@ -91,13 +91,13 @@ def test_it_learns_the_cipher(made, loaded):
     shares = loaded.counts / loaded.counts.sum()
     unigram = -float(np.log(shares[loaded.splits["test"].tokens]).mean())
     assert values(outcome)["test", "cross_entropy"] < 0.5 * unigram
-    found = outcome.samples[0]
-    always = found | {f"matches_{n}": [0] * len(found["texts"]) for n in (2, 3, 4)}
-    assert compute_bleu(found) > 25 > compute_bleu(always)
-    assert found["source_words"] == np.diff(get_source(loaded).splits["test"].offsets).tolist()
-    shown = [sample for sample in outcome.samples if sample["kind"] == "example"]
-    assert len(shown) == 5
-    for sample in shown:
+    texts = outcome.samples[0]
+    always = texts | {f"matches_{n}": [0] * len(texts["texts"]) for n in (2, 3, 4)}
+    assert compute_bleu(texts) > 25 > compute_bleu(always)
+    assert texts["source_words"] == np.diff(get_source(loaded).splits["test"].offsets).tolist()
+    examples = [sample for sample in outcome.samples if sample["kind"] == "example"]
+    assert len(examples) == 5
+    for sample in examples:
         assert (sample["source"], sample["reference"]) == get_test_lines(loaded)[sample["line"] - 1]
-        assert sample["text"] == found["texts"][sample["line"] - 1]
-    assert not any("</s>" in text or "<unk>" in text for text in found["texts"])
+        assert sample["text"] == texts["texts"][sample["line"] - 1]
+    assert not any("</s>" in text or "<unk>" in text for text in texts["texts"])

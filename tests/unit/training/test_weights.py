@@ -27,7 +27,7 @@ TRAINED_ALONE = "final-digit", "final-digit, lstm"
 """Whose records hold numbers of the training alone."""
 
 
-def kept(resolved, folder, replica=0):
+def get_weights_path(resolved, folder, replica=0):
     return folder / resolved.get_weights_path(replica)
 
 
@@ -35,7 +35,7 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def loaded(resolved, path):
+def load_trained(resolved, path):
     training = build_training(resolved, 0, Path(resolved.corpus) if resolved.corpus else None, "reference")
     load_weights(path, resolved, 0, training.model, training.vocabulary_sha256)
     training.load_parameters(training.model.state_dict())
@@ -49,9 +49,11 @@ def differences(record, training, measured=None):
 
 def largest_relative_difference(record, measured):
     """Of the losses that a record holds."""
-    again = {(m["metric"], m["split"]): m["value"] for m in measured.metrics}
+    remeasured = {(m["metric"], m["split"]): m["value"] for m in measured.metrics}
     stored = {(m["metric"], m["split"]): m["value"] for m in record["metrics"] if "/" in m["unit"]}
-    return max((abs(again[key] / value - 1) for key, value in stored.items() if value and key in again), default=0.0)
+    return max(
+        (abs(remeasured[key] / value - 1) for key, value in stored.items() if value and key in remeasured), default=0.0
+    )
 
 
 def experiment(small, case, keep="all"):
@@ -64,28 +66,28 @@ def test_weights_of_the_reported_epoch_are_measured_again_by_the_readable_model(
     make(case)  # shortens the calls
     resolved = experiment(small, case)
     (record,) = run_jobs(jobs_of([resolved], tmp_path))
-    path = kept(resolved, tmp_path)
+    path = get_weights_path(resolved, tmp_path)
     assert record["run"]["weights_sha256"] == digest(path)
-    again = loaded(resolved, path)
+    training = load_trained(resolved, path)
     if case in TRAINED_ALONE:
         with pytest.raises(UserError, match="none to measure"):
-            again.measure(print)
+            training.measure(print)
     else:
-        measured = again.measure(lambda _: None)
-        rows = differences(record, again, measured)
+        measured = training.measure(lambda _: None)
+        rows = differences(record, training, measured)
         assert rows
         assert [row for row in rows if row[-1]] == []
         assert largest_relative_difference(record, measured) <= 1e-6
         # The test can fail: other weights give other numbers.
-        other = loaded(resolved, path)
+        other = load_trained(resolved, path)
         other.load_parameters({name: 1.5 * value + 0.01 for name, value in other.copy_parameters().items()})
         assert [row for row in differences(record, other) if row[-1]]
-    asked = count(1)
+    calls = count(1)
     stopped = jobs_of([resolved], tmp_path / "stopped")
     with pytest.raises(Interrupted):
-        run_jobs([replace(job, watch=lambda: "the test" if next(asked) == 3 else "") for job in stopped])
+        run_jobs([replace(job, watch=lambda: "the test" if next(calls) == 3 else "") for job in stopped])
     run_jobs(stopped)
-    assert digest(kept(resolved, tmp_path / "stopped")) == digest(path)
+    assert digest(get_weights_path(resolved, tmp_path / "stopped")) == digest(path)
 
 
 @pytest.mark.parametrize("case", ["final-digit", "batched-sgd", "tagging"])
@@ -95,17 +97,17 @@ def test_members_of_a_stack_leave_the_weights_of_a_replica_alone(small, case, tm
     for job in jobs_of([resolved], tmp_path / "one", "stacked"):
         run_jobs([job])
     for replica in range(2):
-        two, one = (kept(resolved, tmp_path / which, replica) for which in ("two", "one"))
+        two, one = (get_weights_path(resolved, tmp_path / name, replica) for name in ("two", "one"))
         assert digest(two) == digest(one)
 
 
-@pytest.mark.parametrize(("keep", "there"), [("all", [0, 1]), ("first", [0]), ("none", []), (None, [])])
-def test_weights_are_kept_of_the_replicas_that_the_setting_names(small, keep, there, tmp_path):
+@pytest.mark.parametrize(("keep", "replicas"), [("all", [0, 1]), ("first", [0]), ("none", []), (None, [])])
+def test_weights_are_kept_of_the_replicas_that_the_setting_names(small, keep, replicas, tmp_path):
     resolved = replace(experiment(small, "recall", keep), replicas=2)
     run_jobs(jobs_of([resolved], tmp_path))
-    assert [replica for replica in range(2) if kept(resolved, tmp_path, replica).is_file()] == there
+    assert [replica for replica in range(2) if get_weights_path(resolved, tmp_path, replica).is_file()] == replicas
     records = [load_record(tmp_path / path) for path in resolved.list_record_paths()]
-    assert [replica for replica in range(2) if "weights_sha256" in records[replica]["run"]] == there
+    assert [replica for replica in range(2) if "weights_sha256" in records[replica]["run"]] == replicas
     full = Resolved("p", "e", "paper", "t", 2, {}, {}, None)
     assert [full.keeps_weights(replica) for replica in range(2)] == [True, False]
 
@@ -122,8 +124,8 @@ def test_the_checksum_is_of_the_bytes_that_are_loaded(small, tmp_path, monkeypat
     """Another process may put another file in the place of one that is being read."""
     resolved = experiment(small, "tagging")
     run_jobs(jobs_of([resolved], tmp_path))
-    path = kept(resolved, tmp_path)
-    checksum, parameters = digest(path), loaded(resolved, path).copy_parameters()
+    path = get_weights_path(resolved, tmp_path)
+    checksum, parameters = digest(path), load_trained(resolved, path).copy_parameters()
 
     def read_and_remove(path):
         content = path.read_bytes()
@@ -174,12 +176,12 @@ def metadata_of(path):
 def test_a_file_that_is_not_the_replicas_weights_is_one_line(small, kind, tmp_path):
     resolved = experiment(small, "tagging")
     run_jobs(jobs_of([resolved], tmp_path))
-    path, other = kept(resolved, tmp_path), experiment(small, "recall")
+    path, other = get_weights_path(resolved, tmp_path), experiment(small, "recall")
     training = build_training(resolved, 0, Path(resolved.corpus), "reference")
     load_weights(path, resolved, 0, training.model, training.vocabulary_sha256)
     if kind == "renamed":
         run_jobs(jobs_of([other], tmp_path))
-        HOSTILE[kind](path, kept(other, tmp_path))
+        HOSTILE[kind](path, get_weights_path(other, tmp_path))
     else:
         HOSTILE[kind](path, training.copy_parameters())
     before = training.copy_parameters()
@@ -228,5 +230,5 @@ def test_a_model_of_translation_translates_greedily_and_with_a_beam(small):
 
 def test_a_run_of_the_tier_quick_leaves_models_to_evaluate_and_to_sample(small):
     """What README tries after `make run`."""
-    kept_of = {one.id for one in small.quick if one.keeps_weights(0)}
-    assert kept_of == {"rrntn/s-rnn-100", "books/grimm", "lecture/translate-lstm"}
+    names = {one.id for one in small.quick if one.keeps_weights(0)}
+    assert names == {"rrntn/s-rnn-100", "books/grimm", "lecture/translate-lstm"}

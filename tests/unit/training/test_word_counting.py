@@ -49,20 +49,20 @@ def test_a_record_has_every_order_and_every_part_of_the_text(counted, loaded, bo
             assert stored["test", f"cross_entropy_order_{n}"][words] == pytest.approx(nats, rel=1e-12)
             if words == sizes[-1]:
                 assert entropy[n] == pytest.approx(nats, rel=1e-12)
-    found = values(outcome)
-    assert found["test", "cross_entropy"] == found["test", "cross_entropy_order_3"] == entropy[3]
-    assert found["train", "stored_order_2_halved_2_times"] == stored["train", "stored_order_2"][sizes[0]]
-    assert found["test", "source_entropy"] == loaded.facts["source_nats"]["test"] < entropy[2]
-    assert training.parameters == sum(found["train", f"stored_order_{n}"] for n in (1, 2, 3))
+    metrics = values(outcome)
+    assert metrics["test", "cross_entropy"] == metrics["test", "cross_entropy_order_3"] == entropy[3]
+    assert metrics["train", "stored_order_2_halved_2_times"] == stored["train", "stored_order_2"][sizes[0]]
+    assert metrics["test", "source_entropy"] == loaded.facts["source_nats"]["test"] < entropy[2]
+    assert training.parameters == sum(metrics["train", f"stored_order_{n}"] for n in (1, 2, 3))
 
 
 def test_where_a_word_has_no_probability_there_is_no_cross_entropy(counted, loaded):
-    found = finish(counted(model="relative-ngram"))
-    shares, zero = curves(found)["test", "unpredicted_share"], curves(found)["test", "zero_share"]
+    outcome = finish(counted(model="relative-ngram"))
+    shares, zero = curves(outcome)["test", "unpredicted_share"], curves(outcome)["test", "zero_share"]
     assert 0 < shares[2] < shares[3] < 1
-    assert shares[3] == pytest.approx(zero[3] + curves(found)["test", "undefined_share"][3])
-    assert "cross_entropy" not in {m["metric"] for m in found.metrics}
-    scored = {m["metric"]: m["n"] for m in found.metrics if m["metric"].startswith("scored_nats")}
+    assert shares[3] == pytest.approx(zero[3] + curves(outcome)["test", "undefined_share"][3])
+    assert "cross_entropy" not in {m["metric"] for m in outcome.metrics}
+    scored = {m["metric"]: m["n"] for m in outcome.metrics if m["metric"].startswith("scored_nats")}
     words = len(loaded.splits["test"].tokens)
     assert scored["scored_nats_order_3"] == round((1 - shares[3]) * words) < scored["scored_nats_order_2"] < words
 
@@ -72,19 +72,19 @@ def test_where_no_word_has_a_probability_there_is_no_mean(counted, loaded, tmp_p
         loaded.splits[split] = Split.from_tokens(loaded.splits["train"].tokens[40:0:-1])
     loaded.save(tmp_path / "reversed.npz")
     outcome = finish(counted(model="relative-ngram", boundary="text", order=4, corpus=tmp_path / "reversed.npz"))
-    found = values(outcome)
-    assert found["test", "unpredicted_share_order_4"] == 1
-    assert found["test", "scored_nats_order_2"] > 0
-    assert ("test", "scored_nats_order_4") not in found
+    metrics = values(outcome)
+    assert metrics["test", "unpredicted_share_order_4"] == 1
+    assert metrics["test", "scored_nats_order_2"] > 0
+    assert ("test", "scored_nats_order_4") not in metrics
     assert 4 not in curves(outcome)["test", "scored_nats"]
 
 
 def test_scores_that_are_no_probabilities_have_no_cross_entropy(counted):
-    found = values(finish(counted(model="stupid-backoff", alpha=0.4)))
-    assert not {key for key in found if key[1].startswith("cross_entropy")}
-    assert found["test", "score_cross_entropy_order_3"] > 0
-    assert found["test", "score_sum_order_1"] == pytest.approx(1)
-    assert abs(found["test", "score_sum_order_3"] - 1) > 0.01
+    metrics = values(finish(counted(model="stupid-backoff", alpha=0.4)))
+    assert not {key for key in metrics if key[1].startswith("cross_entropy")}
+    assert metrics["test", "score_cross_entropy_order_3"] > 0
+    assert metrics["test", "score_sum_order_1"] == pytest.approx(1)
+    assert abs(metrics["test", "score_sum_order_3"] - 1) > 0.01
 
 
 def test_changed_sentences_have_the_same_words_in_another_order():
@@ -101,11 +101,11 @@ def test_changed_sentences_have_the_same_words_in_another_order():
 
 
 def test_single_words_are_tied_in_all_orders(scored):
-    found = values(finish(scored()))
+    metrics = values(finish(scored()))
     for change in ("shuffled", "swapped"):
-        assert (found["test", f"above_{change}_order_1"], found["test", f"tied_with_{change}_order_1"]) == (0, 1)
-    assert found["test", "above_shuffled_order_2"] > 0.9
-    assert found["test", "above_shuffled_order_2"] > found["test", "above_swapped_order_2"] > 0.6
+        assert (metrics["test", f"above_{change}_order_1"], metrics["test", f"tied_with_{change}_order_1"]) == (0, 1)
+    assert metrics["test", "above_shuffled_order_2"] > 0.9
+    assert metrics["test", "above_shuffled_order_2"] > metrics["test", "above_swapped_order_2"] > 0.6
 
 
 def test_a_text_without_an_order_to_change_is_refused(scored, loaded, tmp_path):
@@ -121,7 +121,7 @@ def test_scores_are_those_of_the_model(scored, loaded):
     end = loaded.vocabulary.index("</s>")
     sentences = split_sentences(loaded.splits["test"])
     assert [len(words) + 1 for words in sentences] == np.diff(loaded.splits["test"].offsets).tolist()
-    found = values(finish(training))
+    metrics = values(finish(training))
     above = []
     for i, words in enumerate(sentences):
         changed = change_order(words, derive_generator(0, f"sentence {i}"))
@@ -131,12 +131,12 @@ def test_scores_are_those_of_the_model(scored, loaded):
                 held = HeldOut(Positions.from_split(join_sentences([np.append(text, end)]), 1, end, "sentence"))
                 scores.append(np.log(training.model.estimate(training.counts, held, 2)).sum())
             above.append(scores[0] > scores[1])
-    assert found["test", "above_shuffled_order_2"] == np.mean(above)
+    assert metrics["test", "above_shuffled_order_2"] == np.mean(above)
 
 
 def test_without_smoothing_most_orders_are_tied_at_probability_0(scored):
-    found = values(finish(scored(model="relative-ngram")))
-    assert found["test", "tied_with_shuffled_order_3"] > 0.3
+    metrics = values(finish(scored(model="relative-ngram")))
+    assert metrics["test", "tied_with_shuffled_order_3"] > 0.3
     smoothed = values(finish(scored(model="additive-ngram", delta=0.01)))
     assert smoothed["test", "tied_with_shuffled_order_3"] < 0.1
 
@@ -149,11 +149,12 @@ def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(sc
     loaded.save(tmp_path / "known.npz")
     training = scored(corpus=tmp_path / "known.npz")
     assert training.model.vocabulary == 60 + (unknown is None)
-    found = values(finish(training))
-    assert found["phrases", "the_cat_is_small_order_1"] == found["phrases", "small_the_is_cat_order_1"] < 0
+    metrics = values(finish(training))
+    assert metrics["phrases", "the_cat_is_small_order_1"] == metrics["phrases", "small_the_is_cat_order_1"] < 0
     # "walking", "home" and "house" are one word
     assert (
-        found["phrases", "walking_home_after_school_order_3"] == found["phrases", "walking_house_after_school_order_3"]
+        metrics["phrases", "walking_home_after_school_order_3"]
+        == metrics["phrases", "walking_house_after_school_order_3"]
     )
     text = [loaded.vocabulary.index(word) for word in ("the", "cat", "is", "small", "</s>")]
     absent = loaded.vocabulary.index(unknown) if unknown else 60
@@ -161,7 +162,7 @@ def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(sc
     for name, words in {"the_cat_is_small": text, "walking_home_after_school": [*[absent] * 4, end]}.items():
         held = HeldOut(Positions.from_split(join_sentences([np.array(words)]), 2, end, "sentence"))
         expected = np.log(training.model.estimate(training.counts, held, 3)).sum()
-        assert found["phrases", f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
+        assert metrics["phrases", f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.slow
@@ -170,19 +171,19 @@ def test_the_penn_treebank(counted, scored, mirror, tmp_path):
     choice of a word is not.
     """
     ptb.prepare(mirror / "ptb", {}).save(tmp_path / "corpus.npz")
-    found = values(finish(counted(model="kneser-ney", corpus=tmp_path / "corpus.npz", order=5, halvings=0)))
-    assert math.exp(found["test", "cross_entropy"]) == pytest.approx(143.38, abs=0.005)
-    stored = [found["train", f"stored_order_{n}"] for n in range(1, 6)]
+    metrics = values(finish(counted(model="kneser-ney", corpus=tmp_path / "corpus.npz", order=5, halvings=0)))
+    assert math.exp(metrics["test", "cross_entropy"]) == pytest.approx(143.38, abs=0.005)
+    stored = [metrics["train", f"stored_order_{n}"] for n in range(1, 6)]
     assert stored == [10_000, 264_990, 589_720, 738_528, 790_568]
     relative = values(finish(counted(model="relative-ngram", corpus=tmp_path / "corpus.npz", order=5, halvings=0)))
     shares = [relative["test", f"unpredicted_share_order_{n}"] for n in range(1, 6)]
     assert shares == pytest.approx([0, 0.18918, 0.55338, 0.75971, 0.83502], abs=5e-6)
     training = scored(corpus=tmp_path / "corpus.npz", order=2)
-    found = values(finish(training))
-    assert found["phrases", "the_cat_is_small_order_2"] == pytest.approx(-29.850, abs=5e-4)
-    assert found["phrases", "small_the_is_cat_order_2"] == pytest.approx(-36.820, abs=5e-4)
-    assert found["phrases", "walking_home_after_school_order_2"] == pytest.approx(-39.998, abs=5e-4)
-    assert found["phrases", "walking_house_after_school_order_2"] == pytest.approx(-39.691, abs=5e-4)
-    assert found["test", "above_shuffled_order_2"] > 0.98
+    metrics = values(finish(training))
+    assert metrics["phrases", "the_cat_is_small_order_2"] == pytest.approx(-29.850, abs=5e-4)
+    assert metrics["phrases", "small_the_is_cat_order_2"] == pytest.approx(-36.820, abs=5e-4)
+    assert metrics["phrases", "walking_home_after_school_order_2"] == pytest.approx(-39.998, abs=5e-4)
+    assert metrics["phrases", "walking_house_after_school_order_2"] == pytest.approx(-39.691, abs=5e-4)
+    assert metrics["test", "above_shuffled_order_2"] > 0.98
     assert len(training.texts["original"][1]) - 1 == 3749
-    assert all(math.isfinite(v) for v in found.values())
+    assert all(math.isfinite(v) for v in metrics.values())

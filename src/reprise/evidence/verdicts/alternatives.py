@@ -131,10 +131,10 @@ def summarise_readings(under: Collection[Reading], chosen: Verdict) -> Settings 
     judged = [reading for reading in under if reading.judged]
     against = [reading.name for reading in judged if not reading.under.holds]
     own = [chosen.holds] if chosen.answer in JUDGED and chosen.holds is not None else []
-    of = len(judged) + len(own)
+    total = len(judged) + len(own)
     held = [reading.under for reading in judged if reading.under.holds] + [chosen] * sum(own)
     decided = all(one.answer == AGREES for one in held) and bool(held)
-    return Settings(holds=len(held), of=of, decided=decided, chosen=bool(own and own[0]), against=tuple(against))
+    return Settings(holds=len(held), of=total, decided=decided, chosen=bool(own and own[0]), against=tuple(against))
 
 
 def _depends_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
@@ -146,7 +146,9 @@ def _depends_on(runs: Runs, assumption: str, changed: Collection[str]) -> bool:
     if runs.resolved is None:
         return False
     sections = {name: getattr(runs.entry, name) for name in ("model", "data", "training")}
-    stated = {f"{name}.{k}": s.origin for name, given in sections.items() if given for k, s in given.settings.items()}
+    stated = {
+        f"{name}.{k}": s.origin for name, section in sections.items() if section for k, s in section.settings.items()
+    }
     origins = runs.resolved.origins
     keys = [key for key in origins if key.rpartition(".")[2] in changed] or list(origins)
     return f"assumption {assumption}" in {origin for key in keys for origin in (origins[key], stated.get(key))}
@@ -169,7 +171,7 @@ def _decide_with_metrics(claim: Claim, metrics: Mapping[str, str], table: Table)
     finished = [(old, new, r) for old, new in pairs for r in table.runs[old.experiment].finished]
     if any(old.quantity in r.metrics and new.quantity not in r.metrics for old, new, r in finished):
         return Verdict(answer=NOT_RUN), table
-    runs = {name: _relabel_metrics(of, metrics) for name, of in table.runs.items()}
+    runs = {name: _relabel_metrics(experiment, metrics) for name, experiment in table.runs.items()}
     read = Table(runs)
     return decide(other, read), read
 

@@ -119,7 +119,7 @@ def _list_judged_fields(claim: Claim, verdict: Verdict, table: Table) -> dict[st
     return {
         **dict(verdict),
         "experiments": tuple(names),
-        "n": {name: len(of.finished) for name, of in zip(names, runs, strict=True)},
+        "n": {name: len(experiment.finished) for name, experiment in zip(names, runs, strict=True)},
         "counts": next((kind for kind in ("folds", "seeds") if kind in kinds), "exact"),
         "levels": tuple(_compare_with_paper(claim, table)) if verdict.answer in JUDGED else (),
     }
@@ -169,12 +169,12 @@ def _compare_with_paper(claim: Claim, table: Table) -> Iterator[Printed]:
 
 def _list_quantities(runs: Mapping[str, Runs]) -> set[Quantity]:
     """Return what the finished replicas of a paper have."""
-    return {quantity for of in runs.values() for replica in of.finished for quantity in replica.metrics}
+    return {quantity for experiment in runs.values() for replica in experiment.finished for quantity in replica.metrics}
 
 
-def _report_no_record(where: str, quantity: Quantity, recorded: Iterable[Quantity], asked: str = "") -> UserError:
+def _report_no_record(where: str, quantity: Quantity, recorded: Iterable[Quantity], name: str = "") -> UserError:
     names = (f"{metric} ({split})" for metric, split in recorded)
-    return UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {suggest_name(asked, names)}")
+    return UserError(f"{where}: no record has the metric {quantity[0]} ({quantity[1]}); {suggest_name(name, names)}")
 
 
 def _check_metrics(claim: Claim, runs: Mapping[str, Runs], where: str) -> None:

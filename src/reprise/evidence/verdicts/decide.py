@@ -32,8 +32,8 @@ def list_parts(claim: Claim) -> list[set[str]]:
 def decide(claim: Claim, table: Table) -> Verdict:
     """Decide a claim, or say why that cannot be."""
     if not (parts := list_parts(claim)):
-        why = claim.reason or "No statistic is entered for it yet."
-        return Verdict(answer=verdicts.NOT_TESTED, notes=(Reason(kind="reason", why=why),))
+        reason = claim.reason or "No statistic is entered for it yet."
+        return Verdict(answer=verdicts.NOT_TESTED, notes=(Reason(kind="reason", why=reason),))
     looked_at = set().union(*filter(table.covered, parts))
     needed = [name for name in list_experiments(claim) if name in looked_at]
     absent = [name for name in needed if not table.runs[name].replicas]
@@ -59,8 +59,8 @@ def classify_evidence(claim: Claim, table: Table) -> str:
     """Return what kind of evidence decides a claim: trained models, counts, or equations that were worked out."""
     if claim.evidence or claim.checks:
         return claim.evidence or verdicts.EQUATION
-    asked = [(table.runs[term.experiment], term.quantity) for term in list_terms(claim)]
-    chance = any(runs.learns and not runs.is_exact([quantity]) for runs, quantity in asked)
+    quantities = [(table.runs[term.experiment], term.quantity) for term in list_terms(claim)]
+    chance = any(runs.learns and not runs.is_exact([quantity]) for runs, quantity in quantities)
     return verdicts.TRAINED if chance else verdicts.COUNTED
 
 

@@ -179,7 +179,7 @@ CLEAR = 2.0
 """A unit fits if the mean log ratio is below half of that under the other unit."""
 
 
-def mean_log_ratio(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
+def compute_mean_log_ratio(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
     """Return the mean logarithm of ours over printed for the same models in one unit; 0 if they agree."""
     return compute_mean(math.log(ours[name] / printed[name]) for name in printed)
 
@@ -194,13 +194,13 @@ def decide_unit(claim: Claim, table: Table) -> Verdict:
     question, quantity = claim.unit, (claim.metric, claim.split)
     printed, in_stated, in_other = {}, {}, {}
     for name in (name for name in question.experiments if table.covered(list_unit_experiments(question, name))):
-        value, ours = table.runs[name].get_reported(quantity), table.runs[name].mean(quantity, question.stated)
+        value, ours = table.runs[name].get_reported(quantity), table.runs[name].compute_mean(quantity, question.stated)
         if value is not None and ours is not None:
             printed[name], in_stated[name] = value, ours
-            in_other[name] = table.runs[name].mean(quantity, question.other)
+            in_other[name] = table.runs[name].compute_mean(quantity, question.other)
     if not printed:
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
-    stated, other = mean_log_ratio(printed, in_stated), mean_log_ratio(printed, in_other)
+    stated, other = compute_mean_log_ratio(printed, in_stated), compute_mean_log_ratio(printed, in_other)
     answer = _choose_unit_answer(abs(stated), abs(other))
     notes = [Units(models=len(printed), stated=question.stated, other=question.other, off=(stated, other))]
     lowest = min(printed.values())
@@ -244,5 +244,5 @@ def _find_beaten_models(question: UnitQuestion, quantity: Quantity, table: Table
         models[question.published.what] = question.published.value
     if question.reference:
         reference = table.runs[question.reference]
-        models[f"our {reference.title}"] = reference.mean(quantity, question.stated)
+        models[f"our {reference.title}"] = reference.compute_mean(quantity, question.stated)
     return {name: value for name, value in models.items() if value is not None and value > lowest}

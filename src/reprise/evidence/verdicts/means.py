@@ -93,14 +93,14 @@ def _note_missing(stated: Sequence[Hypothesis], experiments: Mapping[str, Runs])
     for name, runs in experiments.items():
         quantities = {term.quantity for term in terms if term.experiment == name}
         without = sum(not quantities <= r.metrics.keys() for r in runs.finished)
-        for kind, lost, of in (("diverged", runs.diverged, runs.replicas), ("lacking", without, runs.finished)):
-            notes[kind] += [Lost(kind=kind, title=runs.title, lost=lost, of=len(of))] if lost else []
+        for kind, lost, replicas in (("diverged", runs.diverged, runs.replicas), ("lacking", without, runs.finished)):
+            notes[kind] += [Lost(kind=kind, title=runs.title, lost=lost, of=len(replicas))] if lost else []
     return [*notes["diverged"], *notes["lacking"]]
 
 
 def find_unlearned(rule: Learned | None, runs: Mapping[str, Runs], names: Iterable[str]) -> list[str]:
     """Return the experiments whose mean is not better than the chance level of the rule, or that lack the metric."""
-    levels = {name: runs[name].mean((rule.metric, rule.split)) for name in names} if rule else {}
+    levels = {name: runs[name].compute_mean((rule.metric, rule.split)) for name in names} if rule else {}
     return [name for name, level in levels.items() if level is None or not rule.is_shown_by(level)]
 
 
@@ -142,9 +142,9 @@ def _judge_comparison(part: HypothesisEstimate, claim: Claim, table: Table, not_
         return Part(estimate.value, 1.0, 1.0, learned=False)
     if is_directed and abs(part.effect.estimate.value) < _compute_item_share(part, table):
         return Part(0.0, 1.0, 1.0, not failed)
-    opposites = [test.estimate.p_below() for test in part.tests]
+    opposites = [test.estimate.compute_p_below() for test in part.tests]
     p_opposite = min(1.0, len(opposites) * min(opposites))
-    return Part(estimate.value, 1.0 if failed else estimate.p_above(), p_opposite, not failed)
+    return Part(estimate.value, 1.0 if failed else estimate.compute_p_above(), p_opposite, not failed)
 
 
 def _compute_item_share(part: HypothesisEstimate, table: Table) -> float:
@@ -152,10 +152,10 @@ def _compute_item_share(part: HypothesisEstimate, table: Table) -> float:
     terms = [term for _, term in part.hypothesis.effect.weights]
     if len(terms) < 2:
         return 0.0
-    asked = [(table.runs[term.experiment], term.quantity) for term in terms]
-    if any(runs.get_unit(quantity) != "share" for runs, quantity in asked):
+    quantities = [(table.runs[term.experiment], term.quantity) for term in terms]
+    if any(runs.get_unit(quantity) != "share" for runs, quantity in quantities):
         return 0.0
-    sizes = (max(r.sizes.get(quantity) or 0 for r in runs.finished) for runs, quantity in asked)
+    sizes = (max(r.sizes.get(quantity) or 0 for r in runs.finished) for runs, quantity in quantities)
     return min(1 / n if n else 0.0 for n in sizes)
 
 
@@ -175,13 +175,13 @@ def _forecast_replicas(parts: Sequence[HypothesisEstimate], tail: float) -> int 
 def _note_rise(claim: Claim, table: Table) -> Rise | None:
     """Note by how much the end of a sweep lies significantly above its lowest value; None if it does not."""
     terms = [Term(name, (claim.metric, claim.split)) for name in claim.trend.experiments]
-    means = [table.runs[t.experiment].mean(t.quantity) for t in terms]
+    means = [table.runs[t.experiment].compute_mean(t.quantity) for t in terms]
     lowest = min(range(len(means)), key=means.__getitem__)
     if lowest == len(means) - 1:
         return None
     contrast = Contrast(((1.0, terms[-1]), (-1.0, terms[lowest])), log=is_ratio_scale(claim.metric))
     estimate = estimate_contrast(contrast, table).estimate
-    if (interval := estimate.interval(verdicts.LEVEL)) is None or interval[0] <= 0:
+    if (interval := estimate.compute_interval(verdicts.LEVEL)) is None or interval[0] <= 0:
         return None
     return Rise(
         end=table.runs[terms[-1].experiment].title,
@@ -208,15 +208,15 @@ def _make_comparison(
         "tail": tail,
         "terms": tuple(_make_mean(*term, mean) for term, mean in zip(terms, part.means, strict=True)),
         "scale": "log" if effect.log else "difference",
-        "unit": _find_common_unit(of.get_unit(term.quantity) for _, term, of in terms),
+        "unit": _find_common_unit(experiment.get_unit(term.quantity) for _, term, experiment in terms),
         "estimate": estimate.value,
         "error": estimate.error,
-        "interval": estimate.interval(level),
+        "interval": estimate.compute_interval(level),
         "level": level,
         "signed_estimate": judged.signed_estimate if judged else 0.0,
         "borrowed": tuple(runs[name].name for name in part.effect.borrowed),
         "bartlett_p": part.effect.bartlett_p,
-        "paper_unit": _find_common_unit(of.get_reported_unit(term.quantity) for _, term, of in terms),
+        "paper_unit": _find_common_unit(experiment.get_reported_unit(term.quantity) for _, term, experiment in terms),
         **_compare_with_paper(part),
     }
     if len(terms) == 1:
@@ -233,9 +233,12 @@ def _compare_with_paper(part: HypothesisEstimate) -> dict[str, object]:
     paper = {"paper": part.paper, "paper_converted": part.paper_converted, "paper_band": part.paper_band}
     if len(part.means) == 1 or part.effect.method == "exact":
         return {**paper, "size": None, "ratio": None}
-    estimate, given = part.effect.estimate, (part.paper_converted, part.paper_band)
-    interval = estimate.interval(verdicts.LEVEL)
-    size, ratio = verdicts.choose_size(interval, *given), verdicts.compute_ratio(estimate.value, interval, *given)
+    estimate, paper_effect = part.effect.estimate, (part.paper_converted, part.paper_band)
+    interval = estimate.compute_interval(verdicts.LEVEL)
+    size, ratio = (
+        verdicts.choose_size(interval, *paper_effect),
+        verdicts.compute_ratio(estimate.value, interval, *paper_effect),
+    )
     return {**paper, "size": size, "ratio": ratio}
 
 

@@ -104,7 +104,7 @@ def compute_difference_half_width(context: Context, name: str, other: str, metri
         return None
     terms = (Term(run, (metric, split)) for run in (name, other))
     difference = estimate_contrast(Contrast(tuple(zip((1.0, -1.0), terms, strict=True))), context.measured_runs)
-    interval = difference.estimate.interval(LEVEL) if difference else None
+    interval = difference.estimate.compute_interval(LEVEL) if difference else None
     return None if interval is None else _round_for_files(interval[1] - difference.estimate.value)
 
 
@@ -156,7 +156,7 @@ def _estimate_mean(name: str, quantity: Quantity, table: Table) -> MeanEstimate:
         return replace(without_interval, single_replica="one fold" if comparison.method == "folds" else "one seed")
     if comparison.estimate.error is None or not comparison.variances:
         return without_interval
-    ends = comparison.estimate.interval(LEVEL)
+    ends = comparison.estimate.compute_interval(LEVEL)
     return replace(
         without_interval,
         replica_sd=_round_for_files(math.sqrt(comparison.variances[0])),

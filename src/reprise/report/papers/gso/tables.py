@@ -13,7 +13,7 @@ from reprise.data.text.character_lines import LONG
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
 from reprise.evidence.load import DIVERGED_EPOCH
-from reprise.evidence.verdicts.kinds import CLEAR, mean_log_ratio
+from reprise.evidence.verdicts.kinds import CLEAR, compute_mean_log_ratio
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, format_signed, make_mean_values, make_text_column, pick_attributes
 from reprise.report.parts import verdicts, wording
@@ -220,7 +220,7 @@ def _write_unit_verdict(printed: pd.DataFrame, reference_bits: float) -> str:
     ours = printed[printed.bits.notna()]
     references = dict(ours.bits) if len(ours) else dict.fromkeys(printed.index, reference_bits)
     log_ratios = {
-        unit: mean_log_ratio(dict(printed.loc[list(references), column]), references)
+        unit: compute_mean_log_ratio(dict(printed.loc[list(references), column]), references)
         for unit, column in _UNIT_COLUMNS.items()
     }
     nearest, farthest = sorted(log_ratios, key=lambda unit: abs(log_ratios[unit]))

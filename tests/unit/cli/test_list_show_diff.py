@@ -33,12 +33,12 @@ def record(replica=0, name="rnn-t5"):
     return Path(resolved()[f"digits/{name}"].get_record_path(replica))
 
 
-def again(value, path="again.json", **run):
+def write_variant(value, path="again.json", **run):
     """Replica 0 of the RNN as another training might have left it."""
-    found = read_record(record())
-    found["metrics"][0]["value"] = value
-    found["run"] = {**found["run"], **run}
-    write_record(Path(path), {**found, "result_sha256": compute_result_digest(found)})
+    content = read_record(record())
+    content["metrics"][0]["value"] = value
+    content["run"] = {**content["run"], **run}
+    write_record(Path(path), {**content, "result_sha256": compute_result_digest(content)})
     return path
 
 
@@ -47,10 +47,10 @@ def test_list_counts_records_and_quotes_answers(capsys):
     assert status == 0
     papers = {p["paper"]: p for p in json.loads(out)["papers"]}
     assert list(papers) == ["digits", "words"]
-    found = {e["id"]: e for e in papers["digits"]["experiments"]}
+    experiments = {e["id"]: e for e in papers["digits"]["experiments"]}
     counts = {"digits/rnn-t5": (2, 2), "digits/lstm-t5": (1, 1), "digits/count": (1, 1)}
-    assert {k: (len(e["records"]), e["replicas"]) for k, e in found.items()} == counts
-    assert (found[RNN]["records"], found[RNN]["config_hash"]) == (
+    assert {k: (len(e["records"]), e["replicas"]) for k, e in experiments.items()} == counts
+    assert (experiments[RNN]["records"], experiments[RNN]["config_hash"]) == (
         resolved()[RNN].list_record_paths(),
         record().stem[2:],
     )
@@ -88,11 +88,11 @@ def test_show_has_a_former_criterion_with_its_answer(capsys):
 
 
 def test_show_has_the_answer_of_another_tier_the_generated_data_apart(capsys):
-    said, there = claims()["D1"]["answer"], Path("results/paper/claims.json")
+    answer, target = claims()["D1"]["answer"], Path("results/paper/claims.json")
     assert "--tier quick:" not in run(capsys, "show digits/D1 --tier paper")[1]
-    there.parent.mkdir()
-    there.write_text(CLAIMS.read_text())
-    assert f"\n--tier paper: {said}" in run(capsys, "show digits/D1 --tier quick")[1]
+    target.parent.mkdir()
+    target.write_text(CLAIMS.read_text())
+    assert f"\n--tier paper: {answer}" in run(capsys, "show digits/D1 --tier quick")[1]
 
 
 def test_a_printed_number_has_the_decimals_of_its_column(capsys):
@@ -117,12 +117,12 @@ def test_runs_of_another_tier_are_hinted_at(command, capsys):
 
 
 def test_equal_records_differ_in_nothing_and_one_replica_knows_no_spread(capsys):
-    status, out = run(capsys, f"diff {again(0.30, device='gpu')} {record()}")
+    status, out = run(capsys, f"diff {write_variant(0.30, device='gpu')} {record()}")
     assert (status, "device: gpu | cpu" in out, "to the last bit" in out) == (0, True, True)
     status, out = run(capsys, f"diff {record()} {record(name='lstm-t5')}")
     assert (status, "model.name: elman | lstm" in out) == (1, True)
     record(1).unlink()
-    status, out = run(capsys, f"diff {again(0.31)} {record()}")
+    status, out = run(capsys, f"diff {write_variant(0.31)} {record()}")
     assert (status, "fewer than two replicas" in out) == (1, True)
 
 
@@ -142,7 +142,7 @@ CODE = {"packages": ["models"], "sha256": "a" * 64}
 )
 def test_what_made_the_difference_is_named(one, other, named, capsys):
     leave("rnn-t5", *ACCURACIES)
-    _, out = run(capsys, f"diff {again(0.9, 'one.json', **one)} {again(0.8, 'other.json', **other)}")
+    _, out = run(capsys, f"diff {write_variant(0.9, 'one.json', **one)} {write_variant(0.8, 'other.json', **other)}")
     assert [name for name in ("code", "versions", "processor", "engine") if f"{name}: the same" not in out] == named
     assert ("not recorded" in out) == ("code" in named and not other)
     assert ", ".join(named) in out.splitlines()[-1]
@@ -153,14 +153,14 @@ def test_a_difference_is_held_to_the_spread_of_seeds(share, capsys):
     """Two single runs of one law differ by less than t SD sqrt(2) in 95 of 100 cases."""
     leave("rnn-t5", *ACCURACIES)
     limit = stats.t.ppf(0.975, 3) * statistics.stdev(ACCURACIES) * math.sqrt(2)
-    status, out = run(capsys, f"diff {again(ACCURACIES[0] + share * limit)} {record()}")
+    status, out = run(capsys, f"diff {write_variant(ACCURACIES[0] + share * limit)} {record()}")
     assert (status, "within seeds" in out) == (int(share > 1), share < 1)
     assert f"{statistics.stdev(ACCURACIES):.6g} (n = 4)" in out
 
 
 def test_a_number_of_one_record_alone_is_a_difference(capsys):
     leave("rnn-t5", *ACCURACIES)
-    more = read_record(Path(again(ACCURACIES[0] + 1e-6)))
+    more = read_record(Path(write_variant(ACCURACIES[0] + 1e-6)))
     more["metrics"].append({**more["metrics"][0], "metric": "another"})
     more["result_sha256"] = compute_result_digest(more)
     write_record(Path("more.json"), more)
@@ -173,10 +173,10 @@ def test_quiet_prints_nothing_and_colours_stay_on_terminals(command, capsys):
     capsys.readouterr()
     for more in ("", " --quiet"):  # the second time `train` finds the record
         assert cli.main(f"{command} --tier quick{more}".split()) == 0
-        said = capsys.readouterr()
-        assert bool(said.out) is not bool(more)
-        assert not (more and said.err)
-        assert "\x1b" not in said.out
+        captured = capsys.readouterr()
+        assert bool(captured.out) is not bool(more)
+        assert not (more and captured.err)
+        assert "\x1b" not in captured.out
 
 
 def test_quiet_shows_no_progress_but_why_a_run_failed(capsys):
