@@ -114,4 +114,4 @@ def require_known(
 ) -> None:
     """Raise `UserError`, which begins with `where`, unless the `name` is one of the `names` of `what`."""
     if name not in names:
-        raise UserError(f"{where}: no {what} '{name}'; {suggest(name, names)}")
+        raise UserError(f"{where}: no {what} {shorten(name)}; {suggest(name, names)}")

@@ -24,10 +24,12 @@ _LIST_OF_NUMBERS = re.compile(r"\[\n([-+0-9.eE,\s]+)\]")
 def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; on a clean exit it is synced and renamed to `path`.
 
-    On an exception the temporary file is removed and what stood at `path` before is untouched.
-    An `OSError` (a full disk, say) names `path`.
+    On an exception the temporary file is removed and what stood at `path` before is untouched. A dead link there is a
+    `UserError`. An `OSError` (a full disk, say) names `path`.
     """
     path = Path(path)
+    if link := find_dead_link(path):  # renamed over it, the file would not be on the disk that is meant
+        raise UserError(f"{path}: {describe_dead_link(link)}")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

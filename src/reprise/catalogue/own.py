@@ -29,9 +29,15 @@ def is_own(name: str) -> bool:
 def suggest_target(name: str, names: Iterable[str]) -> str:
     """Return the remedy for an unknown model, preparation or display: the colon of an import path, or a name."""
     module, _, attribute = name.rpartition(".")
-    if module and Path(*module.split(".")).with_suffix(".py").is_file():
+    if (file := _find_file(module)) and file.is_file():
         return f"did you mean '{module}:{attribute}'?"
     return suggest_name(name, names)
+
+
+def _find_file(module: str) -> Path | None:
+    """Return where a module of the project folder would stand; None for what is no module's name."""
+    parts = module.split(".")
+    return Path(*parts).with_suffix(".py") if all(part.isidentifier() for part in parts) else None
 
 
 def load_own(path: str) -> Any:
@@ -49,7 +55,7 @@ def load_own(path: str) -> Any:
         content = import_module(module)
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(f"{error.name}.")):
-            file = Path(*module.split(".")).with_suffix(".py")
+            file = _find_file(module) or module
             raise UserError(f"{path}: no file {file} in {folder}; write it, or correct the import path") from None
         raise UserError(f"{path}: it imports {error.name}, which is not installed; install it") from error
     except (Exception, SystemExit) as error:  # exit(0) would end the command as if all were well

@@ -30,12 +30,21 @@ def make_number_type(kind: type[int] | type[float], low: float, high: float = ma
             raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
         if not (low <= value <= high if kind is int else low < value < high):
             bounds = (
-                f"of {low} to {high}" if high < math.inf else f"of {low} or more" if kind is int else f"above {low}"
+                f"of {low} to {high}"
+                if high < math.inf
+                else f"of {low} or more"
+                if kind is int
+                else f"above {low}, not infinite"
             )
             raise argparse.ArgumentTypeError(f"{text}: give a number {bounds}")
         return value
 
     return parse_number
+
+
+def _make_input_type(option: str) -> Callable[[str], Path]:
+    """Make argparse's type of a file to read; `UserError` for a folder or a device."""
+    return partial(parse_file, option, example="FILE")
 
 
 # No experiment has so many replicas, and no machine so many cores.
@@ -93,8 +102,10 @@ WEIGHTS = make_argument(
 DEVICE = make_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
 WEIGHTS_ARGUMENTS = (
     make_argument("--replica", type=_REPLICA, default=0, help="default: 0"),
-    make_argument("--weights", type=Path, metavar="FILE", help="default: where training leaves them"),
-    make_argument("--corpus", type=Path, help="default: where the pipeline puts it"),
+    make_argument(
+        "--weights", type=_make_input_type("--weights"), metavar="FILE", help="default: where training leaves them"
+    ),
+    make_argument("--corpus", type=_make_input_type("--corpus"), help="default: where the pipeline puts it"),
 )
 """What commands take that read kept weights."""
 
@@ -120,7 +131,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         TIER,
         make_argument("--config", type=Path, help="a resolved configuration; default: worked out from config/"),
         make_argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline"),
-        make_argument("--corpus", type=Path, help="default: where the pipeline puts it"),
+        make_argument("--corpus", type=_make_input_type("--corpus"), help="default: where the pipeline puts it"),
         make_argument(
             "--output",
             type=partial(parse_file, "--output", example="record.json"),
@@ -182,13 +193,20 @@ ARGUMENTS: dict[str, list[Argument]] = {
             "--words", action="store_true", help="for document 001: nearest words by embedding and by matrix"
         ),
         make_argument(
-            "--weights", type=Path, metavar="FILE", help="with --words; default: where training leaves replica 0's"
+            "--weights",
+            type=_make_input_type("--weights"),
+            metavar="FILE",
+            help="with --words; default: where training leaves replica 0's",
         ),
         TIER,
     ],
     "diff": [
-        make_argument("first", type=Path, help="a run record, such as `reprise train --output again.json` leaves"),
-        make_argument("second", type=Path, help="the record to compare it with"),
+        make_argument(
+            "first",
+            type=_make_input_type("first"),
+            help="a run record, such as `reprise train --output again.json` leaves",
+        ),
+        make_argument("second", type=_make_input_type("second"), help="the record to compare it with"),
     ],
     "estimate": [
         make_argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
@@ -206,7 +224,10 @@ ARGUMENTS: dict[str, list[Argument]] = {
         make_argument("--threads", type=_THREADS, default=1, help="CPU threads (default 1)"),
         make_argument("--by-count", metavar="SPLIT", help="the loss of this split's words by their counts in training"),
         make_argument(
-            "--record", type=Path, metavar="FILE", help="the record of these weights; default: the one left with them"
+            "--record",
+            type=_make_input_type("--record"),
+            metavar="FILE",
+            help="the record of these weights; default: the one left with them",
         ),
         make_argument("--save", action="store_true", help="leave an evaluation record, results/<tier>/evaluations/…"),
     ],

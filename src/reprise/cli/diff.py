@@ -8,7 +8,7 @@ from typing import Any
 
 from reprise.cli.common import LOG_SUFFIX, format_number, index_numbers, make_console, make_table, summarise_values
 from reprise.errors import EXIT_FAILED
-from reprise.records.record import read_record
+from reprise.records.record import ANOTHER, read_record
 from reprise.units import is_ratio_scale
 
 _ABSENT, _UNKNOWN = "-", "not recorded"
@@ -29,7 +29,7 @@ def diff_command(options: argparse.Namespace) -> int:
     status is 0 if the numbers are equal or all within seeds, else 1.
     """
     out = make_console()
-    first, second = read_record(options.first), read_record(options.second)
+    first, second = (read_record(path, remedy=ANOTHER) for path in (options.first, options.second))
     names = [f"{r['paper']}/{r['experiment']}" for r in (first, second)]
     if names[0] != names[1]:
         out.print(f"two experiments: {names[0]} and {names[1]}")

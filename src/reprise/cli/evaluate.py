@@ -22,7 +22,7 @@ from reprise.files import entry_exists, read_whole, require_place, write_json
 from reprise.records.content import require_owner
 from reprise.records.evaluation import BAND_STARTS, BANDS, make_evaluation
 from reprise.records.model import RunRecord
-from reprise.records.record import Outcome, read_record
+from reprise.records.record import ANOTHER, Outcome, read_record
 from reprise.records.resolved import Resolved
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _read_record(path: Path, experiment: Resolved, options: argparse.Namespace) 
     """Read the record that the numbers are compared with; None without one, if --record names none."""
     if not options.record:
         return read_record(path, experiment, options.replica) if entry_exists(path) else None
-    record = read_record(path)
+    record = read_record(path, remedy=f"{ANOTHER} with --record")
     require_owner(record, f"--record {path}", experiment, options.replica, "name the record of these weights")
     return record
 

@@ -13,6 +13,7 @@ from reprise.records.resolved import Resolved, read_resolved
 from reprise.training.devices import claim_gpu, count_gpus_needed, count_visible_gpus, prepare_environment
 
 _LOG = logging.getLogger(__name__)
+_ANOTHER = "name another file with --output"
 
 
 def train_command(options: argparse.Namespace) -> None:
@@ -38,7 +39,8 @@ def train_command(options: argparse.Namespace) -> None:
         return
     if entry_exists(output):
         if options.output:  # a file of the user's choice may be whole, and of something else
-            require_owner(*(load_record(output), f"--output {output}", resolved, options.replica, "name another file"))
+            record, remedy = load_record(output, remedy=_ANOTHER), "name another file"
+            require_owner(record, f"--output {output}", resolved, options.replica, remedy)
         else:
             load_record(output, resolved, options.replica)
         file = "another FILE" if options.output else "FILE"

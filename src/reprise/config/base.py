@@ -15,7 +15,12 @@ def _make_text_type(pattern: str, remedy: str) -> Any:
 
 PLAIN = r"^[A-Za-z0-9_][A-Za-z0-9._+-]*$"
 
-Id = _make_text_type(r"^[a-z0-9][a-z0-9-]*$", "is no name; write small letters, digits and hyphens")
+Id = _make_text_type(r"^[a-z0-9][a-z0-9-]{0,99}$", "is no name; write small letters, digits and hyphens, 100 at most")
+DatasetId = _make_text_type(
+    r"^[a-z0-9][a-z0-9.-]{0,99}$", "is no name; write small letters, digits, dots and hyphens, 100 at most"
+)
+"""Releases have dots in their numbers."""
+Document = _make_text_type(r"^[0-9]{3}$", "is no document's number; write three digits in quotes")
 Name = _make_text_type(
     r"^[a-z0-9][a-z0-9-]*(@[a-z0-9-]+=[a-z0-9-]+)?$",
     "is no name of an experiment; write <experiment>, or <experiment>@<assumption>=<alternative>",
@@ -37,7 +42,13 @@ ImportPath = _make_text_type(
 Url = _make_text_type(r"^https?://", "is no address; begin with https://")
 
 
-class Strict(BaseModel):
-    """What takes no other key and no other type than it states."""
+AnyText = Annotated[str, StringConstraints(min_length=0)]
+"""A text that may be empty."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False)
+
+class Strict(BaseModel):
+    """What takes no other key and no other type than it states, and no empty text but an `AnyText` one."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, populate_by_name=True, allow_inf_nan=False, str_min_length=1
+    )

@@ -57,7 +57,9 @@ def _check_statistic(claim: Claim, where: str) -> None:
         raise UserError(f"{where}.reason: missing; a claim of kind {claim.kind} says why records cannot decide it")
     if not claim.reason and (len(statistics) != 1 or statistics[0] not in fitting):
         names = ", ".join(statistics) or "none"
-        raise UserError(f"{where}.kind: {claim.kind} is decided by one of {', '.join(fitting)}, not by {names}")
+        raise UserError(
+            f"{where}: a claim of kind {claim.kind} has one of the keys {', '.join(fitting)}, not {names}; write one"
+        )
     rule = _MARGIN.get(claim.kind, "no")
     if claim.margin and (rule == "no" or claim.gaps or claim.reason):
         raise UserError(f"{where}.margin: nothing here takes a margin; remove it")

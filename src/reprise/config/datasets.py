@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, model_validator
 
-from reprise.config.base import PLAIN, Hex, Plain, Strict, Url
+from reprise.config.base import PLAIN, AnyText, Hex, Plain, Strict, Url
 
 _DIGITS = {"sha256": 64, "sha1": 40, "git-blob": 40}
 """Checksum algorithm -> hexadecimal digits of its digest; git-blob: `git hash-object`."""
@@ -72,7 +72,7 @@ class Dataset(Strict):
 
     title: str
     licence: str
-    homepage: str
+    homepage: AnyText
     prepare: str = Field(
         description="the preparation that turns its files into a corpus, see `reprise.catalogue.datasets`"
     )

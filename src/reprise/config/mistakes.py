@@ -160,6 +160,8 @@ def _describe_remedy(error: Any, keys: list[str], expected: list[str]) -> str:
         alternatives = " or ".join(", ".join(expected).rsplit(", ", 1))
         return f"{shorten(error['input'])} should be {alternatives}{setting}; correct it"
     problem, remedy = f"{error['msg'].lower()}, not {shorten(error['input'])}", "correct the value"
+    if error["type"] == "string_too_short":
+        problem, remedy = "is empty", "write a text"
     if error["type"] == "too_short":
         problem = f"{shorten(error['input'])} has too few entries"
         remedy = f"write {error['ctx']['min_length']} or more"

@@ -55,7 +55,9 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     content = _require_mapping(load_yaml(path), path)
     if folder := environment.get_ldc_wsj():
         content["ldc_wsj"] = folder
-    config = parse_model(Config, {**content, **overrides}, path, overrides=overrides)
+    config = parse_model(Config, content, path)
+    if overrides:
+        config = parse_model(Config, {**content, **overrides}, path, overrides=overrides)
     source = name_source(path, "papers", overrides)
     papers, places = {}, {}
     for name in config.papers:

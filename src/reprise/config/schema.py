@@ -4,12 +4,12 @@
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from reprise.catalogue.checks import CHECKS
-from reprise.config.base import Id, Origin, Strict, Url
+from reprise.config.base import AnyText, DatasetId, Document, Id, Origin, Strict, Url
 from reprise.config.claims import Arithmetic, Claim, Learned
 from reprise.config.datasets import Dataset
 from reprise.config.sections import DataSection, ModelSection, Replicas, Setting, TierEntry, TrainingSection
@@ -21,8 +21,6 @@ Tier = Literal["quick", "reduced", "paper"]
 # "auto", the names of the engines in reprise.engines, of which a model knows some, and the stack's.
 Engine = Literal["auto", TrainingEngine]
 Scalar = bool | int | float | str
-# Releases have dots in their numbers.
-DatasetId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 
 
 class CheckSection(Strict):
@@ -159,12 +157,12 @@ class Paper(Strict):
     """A file of config/papers/."""
 
     paper: Id
-    document: Annotated[str, StringConstraints(pattern=r"^[0-9]{3}$")]
+    document: Document
     title: str
-    name: str = Field("", description="a few words for where the title is too long")
+    name: AnyText = Field("", description="a few words for where the title is too long")
     headline: Headline | None = None
     authors: str
-    year: int
+    year: int = Field(ge=1900, le=2100)
     link: Url | None = None
     summary: str
     symbols: dict[str, str] = Field({}, description="what symbols and short names of its models mean, in a few words")

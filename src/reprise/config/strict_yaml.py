@@ -20,6 +20,8 @@ _RESOLVER = yaml.resolver.Resolver()
 _MAX_DEPTH, _MAX_VALUES = 50, 50_000
 """Levels and values that a file may have, aliases (&, *) written out: several times what any file here has."""
 
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
+"""Characters that neither XML nor a terminal shows, and that a text can hold by an escape: "\\0"."""
 _EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 _OTHER_BASE = re.compile(r"[-+]?0\d+|[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
 _WORDY_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
@@ -54,8 +56,14 @@ def load_yaml(path: Path | str) -> Any:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; run from the root of the clone, or name the right file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}:{line}: is no text in UTF-8; save the file as UTF-8") from None
+    except OSError as error:
         raise UserError(f"{path}: cannot be read ({error}); it must be a readable UTF-8 text") from None
+    if control := _CONTROL.search(text):
+        line = text.count("\n", 0, control.start()) + 1
+        raise UserError(f"{path}:{line}: the control character {ascii(control[0])}; remove it")
     if yaml.__with_libyaml__:  # ten times as fast; what it refuses is left to PyYAML's own parser and its words
         with contextlib.suppress(yaml.YAMLError):
             return _Builder(path, yaml.parse(text, Loader=yaml.CSafeLoader)).build_document()
@@ -132,6 +140,7 @@ class _Builder:
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent) or event.tag is not None or event.value in ("", "<<"):
                 raise self._make_error(event, key, "write plain words as keys, and no merge key <<")
+            self._refuse_control(event, key)
             inner = f"{key}.{event.value}" if key else event.value
             if event.value in values:
                 line = event.start_mark.line + 1
@@ -139,8 +148,13 @@ class _Builder:
             values[event.value] = self._build_value(next(self.events), inner)
         return values
 
+    def _refuse_control(self, event: yaml.ScalarEvent, key: str) -> None:
+        if control := _CONTROL.search(event.value):
+            raise self._make_error(event, key, f"the control character {ascii(control[0])}; remove it")
+
     def _build_scalar(self, event: yaml.ScalarEvent, key: str) -> Any:
         text, quoted = event.value, shorten(event.value)
+        self._refuse_control(event, key)
         if event.style:  # in quotes, or a block
             return text
         tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)).removeprefix("tag:yaml.org,2002:")

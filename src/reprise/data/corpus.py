@@ -23,6 +23,7 @@ SPLITS = ("train", "valid", "test")
 """The splits of most corpora."""
 _FORMAT = "reprise-corpus-1"
 _PREPARE = "run `python -m reprise prepare PAPER/EXPERIMENT` for an experiment that reads it"
+_ANOTHER = f"name another, or, if Reprise made it, remove it and {_PREPARE}"
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ class Corpus:
             with np.load(content, allow_pickle=False) as arrays:
                 header = json.loads(arrays["header"].tobytes()) if "header" in arrays.files else {}
                 if header.get("format") != _FORMAT:
-                    raise UserError(f"{path}: not a corpus of this version of Reprise; remove it and {_PREPARE}")
+                    raise UserError(f"{path}: not a corpus of this version of Reprise; {_ANOTHER}")
                 splits = {n: Split(arrays[f"tokens.{n}"], arrays[f"offsets.{n}"]) for n in header["splits"]}
                 extra = {n: arrays[f"extra.{n}"] for n in header["extra"]}
                 described = (header[key] for key in ("facts", "provenance"))
@@ -230,7 +231,7 @@ class Corpus:
             raise
         except Exception as error:  # a damaged archive raises errors of many kinds
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise UserError(f"{path}: damaged corpus ({reason}); remove it and {_PREPARE}") from None
+            raise UserError(f"{path}: not a whole corpus ({reason}); {_ANOTHER}") from None
         return corpus
 
 

@@ -51,7 +51,9 @@ def _read(path: Path) -> str:
         text = normalise_text(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"--text {path}: no such file; name another") from None
-    except (UnicodeDecodeError, IsADirectoryError):
+    except IsADirectoryError:
+        raise UserError(f"--text {path}: is a folder; name a file") from None
+    except UnicodeDecodeError:
         raise UserError(f"--text {path}: is no text in UTF-8; name another file") from None
     if not text.strip():
         raise UserError(f"--text {path}: has no words; name another file")

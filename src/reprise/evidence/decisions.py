@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from reprise.config.claims import Former, Kind
 from reprise.errors import UserError
-from reprise.files import dump_json
+from reprise.files import dump_json, entry_exists
 
 AnswerName = Literal["agrees", "disagrees", "undecided", "not judged", "not run", "no data", "not tested"]
 SizeName = Literal["consistent", "smaller", "larger", "opposite"]
@@ -416,7 +416,7 @@ def read_claims(root: Path, tier: str) -> dict[str, dict[str, Decision]]:
         UserError: The file is damaged, or of another version of Reprise.
     """
     path = root / "results" / tier / "claims.json"
-    if not path.is_file():
+    if not entry_exists(path):
         return {}
     try:
         return Claims.model_validate(json.loads(path.read_text(encoding="utf-8"))).root

@@ -26,7 +26,7 @@ def read_content(path: Path, what: str, missing: str, foreign: str) -> bytes:
         path: The file.
         what: What the file is called in messages.
         missing: What to do where there is no such file.
-        foreign: What to do, once it is moved away, where a folder stands there.
+        foreign: What to do where a folder stands there.
 
     Raises:
         UserError: There is no such file.
@@ -40,7 +40,7 @@ def read_content(path: Path, what: str, missing: str, foreign: str) -> bytes:
         if isinstance(error, FileNotFoundError):
             raise UserError(f"{path}: no such record; {missing}") from None
         if isinstance(error, IsADirectoryError):
-            raise UserError(f"{path}: this is a folder, not the {what}; move it away {foreign}") from None
+            raise UserError(f"{path}: this is a folder, not the {what}; {foreign}") from None
         raise
 
 

@@ -257,12 +257,13 @@ class EvaluationRecord(TypedDict):
 EVALUATION_RECORD: TypeAdapter[EvaluationRecord] = TypeAdapter(EvaluationRecord)
 
 
-def check_record(record: dict[str, Any], name: Path | str) -> RunRecord:
+def check_record(record: dict[str, Any], name: Path | str, remedy: str = REMEDY) -> RunRecord:
     """Check every value of a record by the model.
 
     Args:
         record: The content of a file, as `reprise.records.record.decode_record` gives it.
         name: Where it comes from.
+        remedy: What errors end with.
 
     Returns:
         The same content: the model would turn whole numbers into fractions.
@@ -270,7 +271,7 @@ def check_record(record: dict[str, Any], name: Path | str) -> RunRecord:
     Raises:
         UserError: The line names the first key that holds what training never writes.
     """
-    return _validate(RUN_RECORD, record, name, REMEDY)
+    return _validate(RUN_RECORD, record, name, remedy)
 
 
 def check_evaluation(record: dict[str, Any], name: Path | str) -> EvaluationRecord:

@@ -29,6 +29,8 @@ RESULT_KEYS = (
 )
 RESULT_KEYS += ("parameters", "metrics", "curves", "samples")
 """Keys that must come out the same when a replica is trained again on the same machine; `run` says how it was made."""
+ANOTHER = "name a run record"
+"""The remedy for a file that the user named: it may be anything, and must not be removed."""
 REMEDY = "`git checkout` it if it is committed, else remove it, and run the pipeline again"
 
 
@@ -107,13 +109,16 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
     write_json(path, record)
 
 
-def read_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:
+def read_record(
+    path: Path, expected: Resolved | None = None, replica: int | None = None, remedy: str = ""
+) -> dict[str, Any]:
     """Read the record in a file and check every value by the model `reprise.records.model.RunRecord`.
 
     Args:
         path: The file.
         expected: The experiment whose record it must be, with the configuration of today.
         replica: The replica whose record it must be.
+        remedy: What errors end with; by default that of a record of the pipeline.
 
     Raises:
         UserError: There is no such file, or it is damaged, altered, of another shape, or of another replica.
@@ -121,7 +126,7 @@ def read_record(path: Path, expected: Resolved | None = None, replica: int | Non
     """
     from reprise.records.model import check_record  # it needs pydantic, which training does without
 
-    return check_record(load_record(path, expected, replica), path)
+    return check_record(load_record(path, expected, replica, remedy), path, remedy or REMEDY)
 
 
 def read_records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
@@ -130,7 +135,9 @@ def read_records(experiment: Resolved, root: Path) -> list[dict[str, Any]]:
     return [read_record(path, experiment, replica) for replica, path in enumerate(paths) if entry_exists(path)]
 
 
-def load_record(path: Path, expected: Resolved | None = None, replica: int | None = None) -> dict[str, Any]:
+def load_record(
+    path: Path, expected: Resolved | None = None, replica: int | None = None, remedy: str = ""
+) -> dict[str, Any]:
     """Read the record in a file as training does, which has no pydantic: whole, unaltered and of this replica.
 
     Everything else reads with `read_record`, which checks every value besides.
@@ -139,12 +146,17 @@ def load_record(path: Path, expected: Resolved | None = None, replica: int | Non
         UserError: There is no such file, or `decode_record` refuses it.
         OSError: The file cannot be read, which is no damage.
     """
-    content = read_content(path, "run record", "run the pipeline to train it", "and run the pipeline again")
-    return decode_record(content, path, expected, replica)
+    missing, foreign = "run the pipeline to train it", "move it away and run the pipeline again"
+    content = read_content(path, "run record", remedy or missing, remedy or foreign)
+    return decode_record(content, path, expected, replica, remedy or REMEDY)
 
 
 def decode_record(
-    content: bytes, name: Path | str, expected: Resolved | None = None, replica: int | None = None
+    content: bytes,
+    name: Path | str,
+    expected: Resolved | None = None,
+    replica: int | None = None,
+    remedy: str = REMEDY,
 ) -> dict[str, Any]:
     """Decode a whole, unaltered record; with `expected`, one of that experiment, with `replica` its number.
 
@@ -152,8 +164,8 @@ def decode_record(
         UserError: The record is truncated or altered, says a key twice, or is of another configuration or replica. The
             line begins with `name`, which says where the content comes from, and ends with the remedy.
     """
-    record = decode_content(content, name, RESULT_KEYS, "run record", REMEDY)
+    record = decode_content(content, name, RESULT_KEYS, "run record", remedy)
     if compute_hash(record["config"]) != record["config_hash"]:
-        raise UserError(f"{name}: key config_hash is not the hash of the key config; {REMEDY}")
-    require_owner(record, name, expected, replica, REMEDY)
+        raise UserError(f"{name}: key config_hash is not the hash of the key config; {remedy}")
+    require_owner(record, name, expected, replica, remedy)
     return record

@@ -107,5 +107,9 @@ def draw_figure(context: Context, entry: Entry) -> Figure:
     """Draw a figure of which a replica has run."""
     from reprise.report.parts import style
 
+    function = entry.display.function
     with style.apply_style():
-        return find_function(entry.kind, entry.display.function)(context, entry.id, entry.complete_options())
+        figure = find_function(entry.kind, function)(context, entry.id, entry.complete_options())
+        if not is_own(function):
+            style.show_dollar_signs(figure)
+        return figure

@@ -35,13 +35,13 @@ def choose_device(name: str, protocol: str, engine: str) -> torch.device:
     Raises:
         UserError: "cuda" where that is not so.
     """
-    obstacle = ""
+    obstacle, remedy = "", "write auto or cpu (--device, or the key device of config/config.yaml)"
     if not PROTOCOLS[protocol].gpu:
-        obstacle = f"the protocol {protocol} runs on the CPU; write --device auto or cpu"
+        obstacle = f"the protocol {protocol} runs on the CPU; {remedy}"
     elif engine not in ("auto", STACKED):
-        obstacle = f"the engine {engine} runs on the CPU; choose engine: auto, or --device cpu"
+        obstacle = f"the engine {engine} runs on the CPU; choose the engine auto, or {remedy}"
     elif not torch.cuda.is_available():
-        obstacle = "no GPU is visible to torch; write --device auto or cpu"
+        obstacle = f"no GPU is visible to torch; {remedy}"
     if name == "cuda" and obstacle:
-        raise UserError(f"--device cuda: {obstacle}")
+        raise UserError(f"device cuda: {obstacle}")
     return torch.device(("cpu" if obstacle else "cuda") if name == "auto" else name)

@@ -47,7 +47,9 @@ MatrixMapping = Annotated[
 class Options(BaseModel):
     """The options of one thing that the configuration names: `name` is a Literal of its names."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 def list_options(kind: type[Options]) -> list[str]:

@@ -6,9 +6,12 @@ from typing import Any, Literal
 
 from pydantic import PydanticUserError, create_model
 
-from reprise.catalogue.options.base import Options
+from reprise.catalogue.options.base import Finite, Integer, Options
 from reprise.catalogue.own import list_arguments
 from reprise.errors import UserError
+
+_BOUNDED = {int: Integer, float: Finite}
+"""Types of arguments, and the bounded ones that stand for them: JSON has no infinity, and arrays have 2^31 places."""
 
 
 def make_own_options(path: str, function: Callable[..., Any], *passed: str) -> type[Options]:
@@ -28,7 +31,8 @@ def make_own_options(path: str, function: Callable[..., Any], *passed: str) -> t
             raise UserError(f"{path}: its argument '{name}' has no type; write one, e.g. '{name}: int'")
         if name == "name" or name.startswith("_"):
             raise UserError(f"{path}: its argument '{name}' cannot be an option; give it another name")
-        fields[name] = argument.annotation, ... if argument.default is Parameter.empty else argument.default
+        kind = _BOUNDED.get(argument.annotation, argument.annotation)
+        fields[name] = kind, ... if argument.default is Parameter.empty else argument.default
     try:
         return create_model("Own", __base__=Options, name=(Literal[path], ...), **fields)
     except (PydanticUserError, NameError) as error:

@@ -19,11 +19,12 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, Tick
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from reprise.files import write_atomically
@@ -71,6 +72,17 @@ def apply_style() -> Iterator[None]:
     """Apply the style within a `with` block, whatever a user's matplotlibrc says."""
     with mpl.style.context(_STYLE, after_reset=True):
         yield
+
+
+def show_dollar_signs(artist: Artist) -> None:
+    """Show the texts within an artist as they stand: no dollar sign of a title begins a formula.
+
+    Labels of ticks stay formulas, which logarithmic axes write.
+    """
+    tick_labels = {label for tick in artist.findobj(Tick) for label in (tick.label1, tick.label2)}
+    for text in artist.findobj(Text):
+        if text not in tick_labels:
+            text.set_parse_math(False)
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
@@ -189,6 +201,7 @@ def add_legend(figure: Figure, handles: Iterable[Artist], ncols: int, **options:
     handles = list(handles)
     for columns in range(ncols, 0, -1):
         legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, **options)
+        show_dollar_signs(legend)
         excess = legend.get_window_extent(renderer).width / figure.bbox.width
         if excess <= 1:
             return
