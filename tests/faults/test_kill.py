@@ -40,7 +40,8 @@ def test_a_signal_saves_where_it_is(digits, digits_result, number):
     line = running.send(number).require_message(EXIT_INTERRUPTED)
     step, _ = digits.saved_at
     name = digits.checkpoint.relative_to(digits.folder)
-    assert f"stopped by {number.name} at step {step}, saved to {name}; the same command goes on" in line
+    assert f"{number.name} at step {step}" in line
+    assert str(name) in line
     assert not digits.record.exists()
     assert f"goes on from step {step}" in digits.run().require_resumed()
     assert digits.result() == digits_result
@@ -56,7 +57,7 @@ def test_a_signal_before_the_first_step_is_one_line(digits, digits_result, numbe
         opened = Path(f"/proc/{running.pid}/fd")
         wait_until(lambda: any(os.path.realpath(path) == str(digits.lock) for path in opened.iterdir()))
         line = running.send(number).require_message(EXIT_INTERRUPTED)
-    assert f"stopped by {number.name}; every file is whole" in line
+    assert number.name in line
     assert digits.run().status == 0
     assert digits.result() == digits_result
 
@@ -66,7 +67,8 @@ def test_a_busy_replica_is_left_alone_or_waited_for(digits, digits_result):
     holder = f"{first.pid} {platform.node()}"
     wait_until(lambda: digits.lock.exists() and digits.lock.read_text(encoding="utf-8") == holder)
     line = digits.run().require_message(EXIT_INTERRUPTED)
-    assert f"p/digits replica 0 is being trained by process {first.pid} on {platform.node()};" in line
+    assert "p/digits replica 0" in line
+    assert f"process {first.pid} on {platform.node()}" in line
     assert "--wait" in line
     second = digits.start("--wait")
     assert first.end().status == 0

@@ -34,7 +34,8 @@ def test_a_full_disk_leaves_what_was_there_and_no_corpus(finished, command, targ
     assert run.returncode == 1, run.stderr
     (line,) = run.stderr.splitlines()
     assert line.startswith(f"reprise: error: {target}")
-    assert "File too large; make room or fix the access, then run it again" in line
+    assert "File too large" in line
+    assert "make room" in line
     assert contents(finished.root / RESULTS) == before
     assert contents(finished.root / "data") == {}
 

@@ -21,11 +21,11 @@ def test_a_mistake_in_the_configuration_is_one_line(clone):
     """All kinds are in tests/unit/config/test_config_mistakes.py; these show that the Snakefile passes the line on."""
     line = get_line(clone.snakemake("--dry-run", tier="quik"))
     assert "config/config.yaml (with --config tier=quik): key tier: 'quik'" in line
-    assert line.endswith("; write one of 'quick', 'reduced' or 'paper'")
+    assert "'quick', 'reduced' or 'paper'" in line
     clone.edit("config/papers/digits.yaml", "name: elman", "name: elmann")
     line = get_line(clone.snakemake("--dry-run"))
-    assert "config/papers/digits.yaml: key families.small.model.name: 'elmann' is not known" in line
-    assert "did you mean 'elman'?" in line
+    assert "config/papers/digits.yaml: key families.small.model.name: 'elmann'" in line
+    assert "'elman'?" in line
 
 
 def test_conda_that_is_not_there_is_one_line(clone, tmp_path):
@@ -34,7 +34,7 @@ def test_conda_that_is_not_there_is_one_line(clone, tmp_path):
     for name in ("bash", "sh", "which"):  # Snakemake's plugin for SLURM asks `which` as it is loaded
         (programs / name).symlink_to(shutil.which(name) or f"/bin/{name}")
     run = clone.snakemake("--dry-run", "--use-conda", PATH=str(programs))
-    assert "--use-conda: no command 'conda' on this machine" in get_line(run)
+    assert "--use-conda: no command 'conda'" in get_line(run)
 
 
 @pytest.mark.skipif(shutil.which("sbatch") is not None, reason="this machine has SLURM")
@@ -51,7 +51,7 @@ def test_inputs_dated_in_the_future_are_named_before_anything_trains(clone):
     run = clone.snakemake()
     assert run.status == 2
     (line,) = [line for line in run.messages if line.startswith("reprise: error: ")]
-    assert "dated in the future, src/reprise/evidence/arithmetic.py for example" in line
+    assert "src/reprise/evidence/arithmetic.py" in line
     assert clone.records() == []
     assert not (clone.root / "data").exists()
 
@@ -74,6 +74,7 @@ def test_make_refuses_an_old_python(tmp_path):
         assert process.returncode == 2
         (line,) = [line for line in process.stderr.splitlines() if not line.startswith("make: ***")]
         assert line.startswith("reprise: error: ")
-        assert "Python 3.10.14 is too old; name Python 3.11 or newer" in line
+        assert "Python 3.10.14" in line
+        assert "Python 3.11 or newer" in line
         assert process.stdout == ""
         assert not (tmp_path / ".venv").exists()

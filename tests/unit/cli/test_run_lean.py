@@ -53,9 +53,8 @@ def test_commands_that_need_more_name_the_package_and_the_remedy_in_one_line():
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert process.stdout.split() == [str(EXIT_USAGE)] * len(commands)
     lines = process.stderr.splitlines()
-    assert [line.partition(";")[0] for line in lines] == [
-        f"reprise: error: {command} needs the package pydantic" for command, *_ in commands
-    ]
+    assert [line.split()[2] for line in lines] == [command for command, *_ in commands]
+    assert all("package pydantic" in line for line in lines)
     assert all("`make env`" in line for line in lines)
 
 

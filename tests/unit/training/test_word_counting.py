@@ -112,7 +112,7 @@ def test_a_text_without_an_order_to_change_is_refused(scored, loaded, tmp_path):
     end = loaded.vocabulary.index("</s>")
     loaded.splits["test"] = Split.from_ended_sentences(np.array([5, 5, end, 6, end]), end)
     loaded.save(tmp_path / "same.npz")
-    with pytest.raises(UserError, match=r"same\.npz: no test sentence has two different words"):
+    with pytest.raises(UserError, match=r"same\.npz: .*test sentence"):
         scored(corpus=tmp_path / "same.npz")
 
 

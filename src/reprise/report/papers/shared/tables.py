@@ -57,36 +57,13 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     """
     rows, details, unjudged = [], [], {}
     for key, claim in context.paper.claims.items():
-        if key not in context.claims:
-            raise UserError(
-                f"results/{context.tier}/claims.json: no claim {context.paper_id}/{key}; "
-                f"run `python -m reprise verify --tier {context.tier}`"
-            )
-        decision = context.claims[key]
+        decision = _get_decision(context, key)
         row = make_claim_cells(key, claim.label, decision)
         details.append((f"{key}: {row.answer}", _list_details(context, claim, decision)))
-        if decision.answer not in JUDGED:
+        if decision.answer in JUDGED:
+            rows += _make_claim_rows(context, key, row, decision)
+        else:
             unjudged.setdefault(row.answer, []).append(key)
-            continue
-        common = {"key": key, "evidence": decision.evidence}
-        rows.append(common | {"number": 0} | asdict(row))
-        comparisons = make_comparison_rows(decision) if len(decision.comparisons) > 1 else []
-        rows += [
-            common | {"number": i} | asdict(comparison) | {"claim": "", "answer": ""}
-            for i, comparison in enumerate(comparisons, 1)
-        ]
-        for name, other in decision.co_primary.items():
-            setting = f"· {verdicts.name_alternative(context.paper, name)}"
-            setting_row = make_setting_cells(setting, other, has_size=has_effect_size(decision))
-            rows.append(common | {"number": 0} | asdict(setting_row))
-    notes = [f"{answer.capitalize()}: {', '.join(keys)}." for answer, keys in unjudged.items()]
-    if context.tier == FULL and NOT_RUN in unjudged:
-        notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
-    texts = [str(row[field.name]) for row in rows for field in fields(Cells)]
-    notes += [f"{mark}: {meaning}" for mark, meaning in select_marks(texts).items() if rows]
-    if origins := _list_unprinted_origins(context):
-        notes.append(f"Paper: numbers that the document does not print have another origin: {'; '.join(origins)}.")
-    notes += _list_deviations(context)
     if len(distances := context.readings) > 1:
         distance_rows = [READING_HEADERS, ["--"] * len(READING_HEADERS), *make_reading_rows(distances)]
         distance_text = "\n".join(f"| {' | '.join(line)} |" for line in distance_rows)
@@ -98,7 +75,45 @@ def claims(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     ]
     columns.append(make_text_column("Size", "size"))
     keys = ["key", "evidence", "number", *(field.name for field in fields(Cells))]
+    notes = _write_claims_notes(context, rows, unjudged)
     return Table(columns, pd.DataFrame(rows, columns=keys), notes, details=details)
+
+
+def _get_decision(context: Context, key: str) -> Decision:
+    """Return the decision on a claim; a UserError names the claim that claims.json lacks."""
+    if key not in context.claims:
+        raise UserError(
+            f"results/{context.tier}/claims.json: no claim {context.paper_id}/{key}; "
+            f"run `python -m reprise verify --tier {context.tier}`"
+        )
+    return context.claims[key]
+
+
+def _make_claim_rows(context: Context, key: str, row: Cells, decision: Decision) -> Iterator[dict[str, Any]]:
+    """Yield the row of a claim, one of each of several comparisons, and one of every setting of equal rank."""
+    common = {"key": key, "evidence": decision.evidence}
+    yield common | {"number": 0} | asdict(row)
+    if len(decision.comparisons) > 1:
+        for i, comparison in enumerate(make_comparison_rows(decision), 1):
+            yield common | {"number": i} | asdict(comparison) | {"claim": "", "answer": ""}
+    for name, other in decision.co_primary.items():
+        setting = f"· {verdicts.name_alternative(context.paper, name)}"
+        setting_row = make_setting_cells(setting, other, has_size=has_effect_size(decision))
+        yield common | {"number": 0} | asdict(setting_row)
+
+
+def _write_claims_notes(
+    context: Context, rows: Sequence[Mapping[str, Any]], unjudged: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Write which claims are not judged, what the marks in the rows mean, and how the numbers differ."""
+    notes = [f"{answer.capitalize()}: {', '.join(keys)}." for answer, keys in unjudged.items()]
+    if context.tier == FULL and NOT_RUN in unjudged:
+        notes.append(f"python -m reprise estimate {context.paper_id} lists what is not run and how long it takes.")
+    texts = [str(row[field.name]) for row in rows for field in fields(Cells)]
+    notes += [f"{mark}: {meaning}" for mark, meaning in select_marks(texts).items() if rows]
+    if origins := _list_unprinted_origins(context):
+        notes.append(f"Paper: numbers that the document does not print have another origin: {'; '.join(origins)}.")
+    return [*notes, *_list_deviations(context)]
 
 
 def _list_unprinted_origins(context: Context) -> list[str]:
