@@ -58,7 +58,7 @@ def _check_statistic(claim: Claim, where: str) -> None:
     if not claim.reason and (len(statistics) != 1 or statistics[0] not in fitting):
         names = ", ".join(statistics) or "none"
         raise UserError(
-            f"{where}: a claim of kind {claim.kind} has one of the keys {', '.join(fitting)}, not {names}; write one"
+            f"{where}.kind: a claim of kind {claim.kind} has a key of {', '.join(fitting)}, not {names}; write one"
         )
     rule = _MARGIN.get(claim.kind, "no")
     if claim.margin and (rule == "no" or claim.gaps or claim.reason):

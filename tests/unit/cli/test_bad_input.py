@@ -148,6 +148,14 @@ KINDS = {
     "a record under another's name": ("collect --tier quick", "0-", "key replica", change_record(replica=1)),
     "a record to train under another's name": (f"{TRAIN} 0", "0-", "key replica", change_record(replica=1)),
     "no such record": ("diff a.json b.json", "a.json", "no such record"),
+    "another file than a record": ("diff config/config.yaml a.json", "config/config.yaml", "; name a run record"),
+    "a folder in place of a record": ("diff config config", "first config", "name a file in it"),
+    "a folder in place of weights": (f"evaluate {RNN} --weights config", "--weights config", "name a file in it"),
+    "a dead link for metrics": (
+        *("collect --tier quick", "results/quick/metrics.csv", "leads nowhere"),
+        lambda: Path("results/quick/metrics.csv").symlink_to("/nowhere/file"),
+    ),
+    "a folder for claims": (RENDER, CLAIMS, "a file is wanted", folder(CLAIMS)),
     "claims altered": ("verify --tier quick --check", CLAIMS, "digits/D1", verify, replaced(CLAIMS, "D1", "D9")),
     "no file of claims": ("list --tier quick", CLAIMS, "verify", written(CLAIMS, "[1]")),
     "a file where a folder is wanted": (
@@ -170,8 +178,8 @@ KINDS = {
         *(folder("c/files/md5"), written("dvc.lock", "schema: '2.0'\n")),
     ),
 }
-FAIL = {"claims altered", "a file where a folder is wanted", "a file for the results", "a link for the results"}
-FAIL.add("a folder for metrics")
+FAIL = {"claims altered", "a file where a folder is wanted", "a file for the results"}
+FAIL |= {"a folder for metrics", "a folder for claims"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

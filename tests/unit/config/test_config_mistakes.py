@@ -30,6 +30,9 @@ DIGITS = [
     ("  small:\n", "  small:\n    like: other\n", "families.small.like"),
     ("like: small", "like: [small]", "experiments.rnn-t5.like"),
     ("year: 2017\n", "", "year"),
+    ("year: 2017\n", "year: -1\n", "year"),
+    ("authors: ", "authors: '' # ", "authors"),
+    ("paper: digits\n", f"paper: {'a' * 5000}\n", "paper"),
     ("year: 2017\n", "year: 2017\nlink: javascript:alert(1)\n", "link"),
     ("hidden_size: {value", "hidden_size: {vallue", "families.small.model.hidden_size.vallue"),
     ('from: "ours: small"}\n      weight', "from: hearsay}\n      weight", "families.small.model.hidden_size.from"),
@@ -232,12 +235,19 @@ def test_a_mistake_is_one_line_with_file_and_key(tmp_path, monkeypatch, capsys, 
     assert f": key {key}: " in error
 
 
-def test_the_command_line_is_named_for_what_it_said_alone(tmp_path):
-    edit(copy_config(tmp_path, TOY), "config.yaml", "device: cpu", "device: tpu")
-    for overrides, beginning in (({"tier": "quick"}, ": key"), ({"device": "tpu"}, " (with --config device=tpu)")):
-        with pytest.raises(UserError) as caught:
-            load_project(tmp_path, overrides)
-        assert str(caught.value).startswith(f"{tmp_path / 'config/config.yaml'}{beginning}")
+@pytest.mark.parametrize(
+    ("old", "new", "overrides", "beginning"),
+    [
+        ("device: cpu", "device: tpu", {"tier": "quick"}, ": key device"),
+        ("device: cpu", "device: cpu", {"device": "tpu"}, " (with --config device=tpu): key device"),
+        ("tier: paper", "tier: banana", {"tier": "quick"}, ": key tier"),
+    ],
+)
+def test_the_command_line_is_named_for_what_it_said_alone(tmp_path, old, new, overrides, beginning):
+    edit(copy_config(tmp_path, TOY), "config.yaml", old, new)
+    with pytest.raises(UserError) as caught:
+        load_project(tmp_path, overrides)
+    assert str(caught.value).startswith(f"{tmp_path / 'config/config.yaml'}{beginning}")
 
 
 def test_a_file_that_is_no_mapping_is_not_shown_whole(tmp_path):

@@ -66,6 +66,9 @@ def test_an_alias_is_a_copy_of_its_own(tmp_path):
         (f"a: 1{'0' * 5000}\n", 1, "a", "not a number that can be read"),
         ("a: 0x_\n", 1, "a", "not a number that can be read"),
         ("a: no\n", 1, "a", "true or false"),
+        ('a:\n  b: "x\\0"\n', 2, "a.b", "control character"),
+        ('"a\\e": 1\n', 1, "", "control character"),
+        ("a: 1\nb: \x1b\n", 2, "", "control character"),
         ("a: 2026-11-21\n", 1, "a", "quotes"),
         ("a: [1, {b: 2e5}]\n", 1, "a[1].b", "write 2.0e+5"),
         ("a: [1\n", 2, "", "correct"),
@@ -92,6 +95,12 @@ def test_each_trap_is_one_line(tmp_path, text, line, key, remedy):
     assert f"some.yaml:{line}" in message
     assert key in message
     assert remedy in message
+
+
+def test_a_file_in_another_encoding_names_its_line(tmp_path):
+    (tmp_path / "some.yaml").write_bytes("a: 1\nb: café\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"some\.yaml:2: .*UTF-8"):
+        load_yaml(tmp_path / "some.yaml")
 
 
 def grown(levels: int, width: int) -> str:

@@ -42,6 +42,19 @@ def panel(figure: Figure, title: str) -> tuple[Axes, Axes]:
     return figure.axes[index], figure.axes[index + len(figure.axes) // 2]
 
 
+@pytest.mark.parametrize("title", [r"at $\frac{$", "from $5 to $6"])
+def test_a_dollar_sign_in_a_title_begins_no_formula(title):
+    with style.apply_style():
+        figure, axes = style.make_panels(1.0)
+        axes.set_title(title)
+        axes.set_yscale("log")
+        style.add_legend(figure, [style.make_handle({}, title)], ncols=2)
+        style.show_dollar_signs(figure)
+        figure.canvas.draw()
+    assert axes.title.get_parse_math() is False
+    assert all(tick.label1.get_parse_math() for tick in axes.yaxis.get_major_ticks())
+
+
 def test_the_share_of_seeds_steps_up_where_each_first_makes_no_mistake(tmp_path):
     context = make_context(tmp_path)
     assert list_first_steps(context, "rnn-t10") == [5.0, 10.0, math.inf]  # the first of them diverged later
