@@ -231,7 +231,7 @@ class Corpus:
             raise
         except Exception as error:  # a damaged archive raises errors of many kinds
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise UserError(f"{path}: not a whole corpus ({reason}); {_ANOTHER}") from None
+            raise UserError(f"{path}: damaged corpus ({reason}); {_ANOTHER}") from None
         return corpus
 
 

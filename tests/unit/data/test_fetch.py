@@ -61,7 +61,7 @@ class Fetching:
 
     def get(self, url: str | None = None, mirror: Path | None = None, pause: float = 0.0, **values: object) -> bytes:
         file = RawFile(**{"name": "a.txt", "url": url, "algorithm": "sha256", "digest": SHA256, **values})
-        of_dataset = dict.fromkeys(("title", "licence", "homepage", "prepare"), "")
+        of_dataset = dict.fromkeys(("title", "licence", "homepage", "prepare"), "toy")
         spec = NamedDataset(name="toy", mirror="toys", files=[file], **of_dataset)
         path = fetch_file(spec, file, self.raw, mirror or self.mirror, self.messages.append, pause)
         assert path == self.target

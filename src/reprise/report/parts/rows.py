@@ -48,9 +48,10 @@ MARKS = {
     "Runs": "how many seeds or folds each model has. 4 → 1: four before the arrow, one after it.",
     "Gain": "by how much the loss or perplexity falls. In brackets: the first gain minus the second.",
     "Weakest": "of the judged comparisons the one with the largest p-value. A claim agrees if all of these hold.",
-    "Agrees": "every judged comparison is significant (one-sided, 2.5 %). A main claim that agrees replicates.",
-    "Disagrees": "the opposite of one comparison is significant, Holm-corrected for the number of comparisons.",
-    "Undecided": "neither the claim nor its opposite is significant.",
+    "Answer": (
+        "agrees, or replicates: every judged comparison is significant (one-sided, 2.5 %). Disagrees: the opposite of "
+        "one is, after Holm's correction. Undecided: neither."
+    ),
     "No number": "the document prints none.",
     "–": "a formula, a count or an order; it has no effect size.",
     "*": "we set or changed a part of its test when we knew its numbers.",
@@ -63,8 +64,7 @@ MARKS = {
     ),
 }
 """The meaning of the headers and marks of a row."""
-_SIGNS = {"a → b": "→", "[ ]": "[", "Runs": "", "Gain": "minus gain of", "Size": ""}
-_SIGNS |= dict.fromkeys(("Agrees", "Disagrees", "Undecided"), "")
+_SIGNS = {"a → b": "→", "[ ]": "[", "Runs": "", "Gain": "minus gain of", "Answer": "", "Size": ""}
 """What stands in a row where that is not the mark's own name; "" for headers."""
 MARGIN_KINDS = {"non-inferiority", "equivalence"}
 """Kinds of claims that a margin decides."""
