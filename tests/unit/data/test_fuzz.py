@@ -63,7 +63,7 @@ def lines_of(data: bytes) -> list[str]:
 
 def prepared(prepare: str, options: Mapping[str, Any], files: Mapping[str, bytes]) -> Corpus | None:
     """Return the corpus as it is read from its file; None where the text was refused in one line that names a file."""
-    spec = NamedDataset(name="raw", title="", licence="", homepage="", prepare=prepare)
+    spec = NamedDataset(name="raw", title="Raw", licence="none", homepage="", prepare=prepare)
     with TemporaryDirectory() as folder:
         raw, made, problem = Path(folder) / "raw", Path(folder) / "a.npz", ""
         written(raw, files)
