@@ -35,9 +35,10 @@ def test_what_stands_around_the_results_is_kept(tmp_path):
 
 
 def test_the_results_are_short():
-    """At most 40 lines, six notes, and 25 words in a sentence; a reader has half a minute."""
-    text = render_results(summarise(contexts()))
-    assert len(text.splitlines()) <= 40
+    """A line a document and 34 others, six notes, and 25 words in a sentence; a reader has half a minute."""
+    summary = summarise(contexts())
+    text = render_results(summary)
+    assert len(text.splitlines()) <= 34 + len(summary.documents)
     assert len([line for line in text.splitlines() if line.startswith("- ")]) <= 6
     prose = " ".join(line for line in text.splitlines() if not line.startswith("|"))
     assert [s for s in re.split(r"(?<=[.:;]) |- ", prose) if len(s.split()) > 25] == []
