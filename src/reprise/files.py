@@ -143,14 +143,21 @@ def describe_os_error(error: OSError, action: str = "") -> str:
     return f"{error.filename}: {error.strerror}; {remedy}"
 
 
-def parse_file(option: str, text: str, example: str) -> Path:
-    """Return the file that an option names; `UserError` where it cannot be one. `example` names one in a folder."""
-    path = Path(text)
-    if path.is_dir() or text.endswith("/"):
-        raise UserError(f"{option} {text or repr(text)}: is a folder; name a file in it, {path / example}")
-    if path.exists() and not path.is_file():
-        raise UserError(f"{option} {text}: is not a regular file; name another")
-    return path
+def make_file_type(option: str, example: str) -> Callable[[str], Path]:
+    """Make the type of an option that names a file: `UserError` for a folder or a device.
+
+    The name of the `option` begins the message; `example` is the name of such a file.
+    """
+
+    def parse_file(text: str) -> Path:
+        path = Path(text)
+        if path.is_dir() or text.endswith("/"):
+            raise UserError(f"{option} {text or repr(text)}: is a folder; name a file, such as {path / example}")
+        if path.exists() and not path.is_file():
+            raise UserError(f"{option} {text}: is not a regular file; name another")
+        return path
+
+    return parse_file
 
 
 def require_place(path: Path, what: str) -> None:
@@ -175,9 +182,10 @@ def require_place(path: Path, what: str) -> None:
 
 def make_output_type(option: str, example: str) -> Callable[[str], Path]:
     """Make the type of an option that names a file to write: `UserError` where none could be written."""
+    parse_file = make_file_type(option, example)
 
     def parse_output(text: str) -> Path:
-        path = parse_file(option, text, example)
+        path = parse_file(text)
         require_place(path, f"{option} {text}")
         return path
 

@@ -4,11 +4,10 @@ import argparse
 import math
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from reprise.files import make_output_type, parse_file
+from reprise.files import make_file_type, make_output_type
 from reprise.records.resolved import TIERS, Keep
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
@@ -40,11 +39,6 @@ def make_number_type(kind: type[int] | type[float], low: float, high: float = ma
         return value
 
     return parse_number
-
-
-def _make_input_type(option: str) -> Callable[[str], Path]:
-    """Make argparse's type of a file to read; `UserError` for a folder or a device."""
-    return partial(parse_file, option, example="FILE")
 
 
 # No experiment has so many replicas, and no machine so many cores.
@@ -103,9 +97,14 @@ DEVICE = make_argument("--device", choices=("auto", "cpu", "cuda"), help="defaul
 WEIGHTS_ARGUMENTS = (
     make_argument("--replica", type=_REPLICA, default=0, help="default: 0"),
     make_argument(
-        "--weights", type=_make_input_type("--weights"), metavar="FILE", help="default: where training leaves them"
+        "--weights",
+        type=make_file_type("--weights", "model.safetensors"),
+        metavar="FILE",
+        help="default: where training leaves them",
     ),
-    make_argument("--corpus", type=_make_input_type("--corpus"), help="default: where the pipeline puts it"),
+    make_argument(
+        "--corpus", type=make_file_type("--corpus", "corpus.npz"), help="default: where the pipeline puts it"
+    ),
 )
 """What commands take that read kept weights."""
 
@@ -131,10 +130,12 @@ ARGUMENTS: dict[str, list[Argument]] = {
         TIER,
         make_argument("--config", type=Path, help="a resolved configuration; default: worked out from config/"),
         make_argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline"),
-        make_argument("--corpus", type=_make_input_type("--corpus"), help="default: where the pipeline puts it"),
+        make_argument(
+            "--corpus", type=make_file_type("--corpus", "corpus.npz"), help="default: where the pipeline puts it"
+        ),
         make_argument(
             "--output",
-            type=partial(parse_file, "--output", example="record.json"),
+            type=make_file_type("--output", "record.json"),
             help="the run record; default: where the pipeline puts it",
         ),
         make_argument("--engine", help="auto, reference or another engine of the model; default: the configured one"),
@@ -194,7 +195,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         ),
         make_argument(
             "--weights",
-            type=_make_input_type("--weights"),
+            type=make_file_type("--weights", "model.safetensors"),
             metavar="FILE",
             help="with --words; default: where training leaves replica 0's",
         ),
@@ -203,10 +204,10 @@ ARGUMENTS: dict[str, list[Argument]] = {
     "diff": [
         make_argument(
             "first",
-            type=_make_input_type("first"),
+            type=make_file_type("first", "record.json"),
             help="a run record, such as `reprise train --output again.json` leaves",
         ),
-        make_argument("second", type=_make_input_type("second"), help="the record to compare it with"),
+        make_argument("second", type=make_file_type("second", "record.json"), help="the record to compare it with"),
     ],
     "estimate": [
         make_argument("name", nargs="*", help="<paper> or <paper>/<experiment>; default: all of the tier"),
@@ -225,7 +226,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         make_argument("--by-count", metavar="SPLIT", help="the loss of this split's words by their counts in training"),
         make_argument(
             "--record",
-            type=_make_input_type("--record"),
+            type=make_file_type("--record", "record.json"),
             metavar="FILE",
             help="the record of these weights; default: the one left with them",
         ),

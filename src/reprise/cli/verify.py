@@ -222,16 +222,13 @@ def readings_command(options: argparse.Namespace) -> None:
     """List settings that the paper leaves open by the distance of our numbers from the printed ones.
 
     A setting is one choice of what the paper does not state. This list was made when the numbers were known, so it
-    describes and proves nothing. rows, seeds: how many numbers of the paper, and how many replicas of ours, were
-    compared. level %: mean distance from the printed numbers. As chosen: the same for our own choices. effect %: mean
-    distance of the differences between rows. log likelihood: of the printed numbers, with our SD over seeds. factor: of
-    a unit that is in doubt.
+    describes and proves nothing. Below the list stands what its columns mean.
     """
     project, experiments = load_tier(options.tier)
     require_paper(project, options.paper)
     from reprise.evidence.load import load_runs
     from reprise.evidence.readings import rank_readings
-    from reprise.report.parts.readings import READING_HEADERS, make_reading_rows
+    from reprise.report.parts.readings import READING_HEADERS, READING_NOTES, make_reading_rows
 
     paper = project.papers[options.paper]
     runs = load_runs(project, experiments)[options.paper]
@@ -240,3 +237,4 @@ def readings_command(options: argparse.Namespace) -> None:
         print(f"{options.paper}: at the tier {project.config.tier} no printed number has one of ours on its text")
         return
     make_console().print(make_table(READING_HEADERS, make_reading_rows(ranked)))
+    print("\n".join(READING_NOTES))

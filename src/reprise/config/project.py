@@ -56,7 +56,7 @@ def load_project(root: Path | str = ".", overrides: Mapping[str, Any] | None = N
     if folder := environment.get_ldc_wsj():
         content["ldc_wsj"] = folder
     config = parse_model(Config, content, path)
-    if overrides:
+    if overrides:  # the file is checked by itself too: else an override would hide its mistake in that key
         config = parse_model(Config, {**content, **overrides}, path, overrides=overrides)
     source = name_source(path, "papers", overrides)
     papers, places = {}, {}

@@ -149,8 +149,8 @@ KINDS = {
     "a record to train under another's name": (f"{TRAIN} 0", "0-", "key replica", change_record(replica=1)),
     "no such record": ("diff a.json b.json", "a.json", "no such record"),
     "another file than a record": ("diff config/config.yaml a.json", "config/config.yaml", "; name a run record"),
-    "a folder in place of a record": ("diff config config", "first config", "name a file in it"),
-    "a folder in place of weights": (f"evaluate {RNN} --weights config", "--weights config", "name a file in it"),
+    "a folder in place of a record": ("diff config config", "first config", "name a file"),
+    "a folder in place of weights": (f"evaluate {RNN} --weights config", "--weights config", "name a file"),
     "a dead link for metrics": (
         *("collect --tier quick", "results/quick/metrics.csv", "leads nowhere"),
         lambda: Path("results/quick/metrics.csv").symlink_to("/nowhere/file"),

@@ -12,6 +12,7 @@ READING_HEADERS = (
 READING_NOTES = (
     "Rows, seeds: numbers of the paper and replicas of ours that are compared.",
     "Level: mean distance from the printed numbers. Effect: mean distance between differences of rows.",
+    "As chosen: the same for our own choices, on the same rows.",
     "Log likelihood: of the printed numbers, with our SD over seeds. Factor: that of a unit in doubt.",
 )
 """The meaning of the headers."""

@@ -28,7 +28,7 @@ from reprise.evidence.decisions import (
     Trend,
     Unit,
 )
-from reprise.evidence.verdicts import AGREES, ANSWERS, JUDGED, LEVEL, NOT_JUDGED, NOT_RUN
+from reprise.evidence.verdicts import AGREES, ANSWERS, DISAGREES, JUDGED, LEVEL, NOT_JUDGED, NOT_RUN, UNDECIDED
 from reprise.report.parts.names import name_measure, name_metric
 from reprise.report.parts.rounding import (
     DASH,
@@ -38,6 +38,7 @@ from reprise.report.parts.rounding import (
     format_range,
     format_significant,
 )
+from reprise.report.parts.terms import ANSWER_MEANINGS
 
 ANSWER_NAMES = {answer: answer for answer in ANSWERS} | {NOT_JUDGED: "not judged (the model did not learn)"}
 HEADERS = ("Claim", "What we compare", "Paper", "Ours [95 % CI]", "Runs", "Answer")
@@ -49,8 +50,8 @@ MARKS = {
     "Gain": "by how much the loss or perplexity falls. In brackets: the first gain minus the second.",
     "Weakest": "of the judged comparisons the one with the largest p-value. A claim agrees if all of these hold.",
     "Answer": (
-        "agrees, or replicates: every judged comparison is significant (one-sided, 2.5 %). Disagrees: the opposite of "
-        "one is, after Holm's correction. Undecided: neither."
+        f"agrees, or replicates: {ANSWER_MEANINGS[AGREES]} Disagrees: {ANSWER_MEANINGS[DISAGREES]} "
+        f"Undecided: {ANSWER_MEANINGS[UNDECIDED]}"
     ),
     "No number": "the document prints none.",
     "–": "a formula, a count or an order; it has no effect size.",

@@ -16,6 +16,7 @@ from reprise.report.parts.rounding import (
     format_percent,
     join_words,
 )
+from reprise.report.parts.terms import TERMS
 from reprise.report.parts.wording import add_full_stop
 
 FOLDER = Path(__file__).parents[1] / "templates"
@@ -43,6 +44,7 @@ def load_environment(is_html: bool) -> Environment:
     """Return the environment of all templates; values are escaped if `is_html`."""
     layout = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
     environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=is_html, undefined=StrictUndefined, **layout)
+    environment.globals["TERMS"] = TERMS
     environment.filters |= {function.__name__: function for function in _FILTERS}
     return environment
 
