@@ -5,7 +5,7 @@ import pytest
 import torch
 from protocol_helpers import finish, values
 
-from reprise.training.protocols.tagging import cut_batches, make_batch, shuffle_batches, sort_by_length
+from reprise.training.protocols.tagging import cut_batches, make_batch, shuffle_batches, sort_shortest_first
 
 OPTIONS = {"hidden_size": 16, "embedding_size": 16, "layers": 1, "batch_size": 16, "learning_rate": 0.01}
 OPTIONS |= {"vocabulary_size": 200, "training_sentences": 240, "patience": 2, "max_epochs": 3, "clip_norm": 5.0}
@@ -30,7 +30,7 @@ def test_a_batch_holds_its_sentences(loaded):
         own = split.tokens[split.offsets[number] : split.offsets[number + 1]]
         assert batch.words[batch.present[:, b], b].tolist() == own.tolist()
         assert not batch.present[len(own) :, b].any()
-    assert (np.diff(lengths[np.concatenate(cut_batches(sort_by_length(np.arange(240), lengths), 64))]) >= 0).all()
+    assert (np.diff(lengths[np.concatenate(cut_batches(sort_shortest_first(np.arange(240), lengths), 64))]) >= 0).all()
 
 
 def test_it_learns_and_both_sides_tell_more_than_one(made, loaded):

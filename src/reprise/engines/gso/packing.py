@@ -86,7 +86,7 @@ def pack_lines(split: Split, lines: np.ndarray, batch_size: int) -> list[PackedB
     return batches
 
 
-def sort_by_length(split: Split, lines: np.ndarray) -> np.ndarray:
+def sort_longest_first(split: Split, lines: np.ndarray) -> np.ndarray:
     """Sort lines, the longest first: batches of nearly equal lengths, where it does not matter who shares a batch."""
     lengths = split.offsets[lines + 1] - split.offsets[lines]
     return lines[np.argsort(-lengths, kind="stable")]

@@ -11,7 +11,7 @@ from torch import Tensor
 from reprise import counters
 from reprise.engines.clipping import clip_gradients
 from reprise.engines.gso import choose
-from reprise.engines.gso.packing import PackedBatch, pack_lines, sort_by_length
+from reprise.engines.gso.packing import PackedBatch, pack_lines, sort_longest_first
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_initialisation import make_initial_model
 from reprise.records.record import Outcome, make_metric
@@ -95,11 +95,11 @@ class LineEpochs(BatchEpochs):
     def make_batches(self, part: str) -> list[PackedBatch]:
         lines = self.parts[part]
         if part != "train":
-            return pack_lines(self.lines, sort_by_length(self.lines, lines), _READ_BATCH_SIZE)
+            return pack_lines(self.lines, sort_longest_first(self.lines, lines), _READ_BATCH_SIZE)
         numbers = counters.uniform32(counters.key(self.seed, _ORDER, self.epoch), 0, len(lines))
         return pack_lines(self.lines, lines[np.argsort(numbers, kind="stable")], self.options["batch_size"])
 
-    def read_lines(self) -> LineLosses:
+    def collect_line_losses(self) -> LineLosses:
         """Return the losses of the part that has been read, in the order of the text."""
         places, nats, best = (torch.cat(column).numpy() for column in zip(*self.line_losses, strict=True))
         order = np.argsort(places)
@@ -109,10 +109,10 @@ class LineEpochs(BatchEpochs):
         return torch.log_softmax(self.get_readable_model()(symbols[:, None])[-1, 0], -1)
 
     def compute_losses(self) -> dict[str, float]:
-        return {"train": self.sums["train"] / self.counts["train"], "valid": self.read_lines().micro}
+        return {"train": self.sums["train"] / self.counts["train"], "valid": self.collect_line_losses().micro}
 
     def end_epoch(self) -> None:
-        valid = self.read_lines()
+        valid = self.collect_line_losses()
         if not math.isfinite(valid.micro):
             self._diverge("validation loss")
             return
@@ -138,7 +138,7 @@ class LineEpochs(BatchEpochs):
         outcome = self.make_curves(*self.PARTS)
         if not self.finished:
             return outcome
-        tested = self.read_lines()
+        tested = self.collect_line_losses()
         outcome.metrics = tested.make_metrics("test") + self.best_metrics
         # Of the training lines the mean over the epoch, under parameters that changed all the while.
         train = self.history[self.best_epoch - 1]["train"]

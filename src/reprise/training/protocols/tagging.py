@@ -53,7 +53,7 @@ def cut_batches(numbers: np.ndarray, size: int) -> list[np.ndarray]:
     return [numbers[first : first + size] for first in range(0, len(numbers), size)]
 
 
-def sort_by_length(numbers: np.ndarray, *lengths: np.ndarray) -> np.ndarray:
+def sort_shortest_first(numbers: np.ndarray, *lengths: np.ndarray) -> np.ndarray:
     """Sort the numbers of sentences, the shortest first, by the last of their lengths, then by those before it."""
     return numbers[np.lexsort([each[numbers] for each in lengths])]
 
@@ -65,7 +65,7 @@ def shuffle_batches(size: int, pool: int, generator: torch.Generator, *lengths: 
     the length of a batch's sentences says nothing about the next one's.
     """
     numbers = torch.randperm(len(lengths[0]), generator=generator).numpy()
-    pools = (sort_by_length(some, *lengths) for some in cut_batches(numbers, size * pool))
+    pools = (sort_shortest_first(some, *lengths) for some in cut_batches(numbers, size * pool))
     batches = [batch for some in pools for batch in cut_batches(some, size)]
     return [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
 
@@ -78,7 +78,7 @@ class Items(NamedTuple):
     guesses: np.ndarray  # (n,) int
 
 
-class SentenceSGD(BatchEpochs):
+class SentenceEpochs(BatchEpochs):
     """Train for epochs over the training sentences, each followed by the validation and the test text.
 
     Every epoch reads all sentences once, in batches of its own. Training ends after `patience` epochs in a row without
@@ -127,7 +127,7 @@ class SentenceSGD(BatchEpochs):
             return shuffle_batches(
                 self.options["batch_size"], _POOL_BATCHES, self.make_generator(f"order {self.epoch}"), lengths
             )
-        return cut_batches(sort_by_length(np.arange(len(lengths)), lengths), _READ_BATCH_SIZE)
+        return cut_batches(sort_shortest_first(np.arange(len(lengths)), lengths), _READ_BATCH_SIZE)
 
     def begin_part(self, part: str) -> None:
         super().begin_part(part)
@@ -191,7 +191,7 @@ class SentenceSGD(BatchEpochs):
         return [make_metric(split, f"{name}_{group}", count / n, "share", n) for group, count, n in scored if n]
 
 
-class Tagging(SentenceSGD):
+class Tagging(SentenceEpochs):
     """Section 2.5: the tag of each word, the mean loss over the words of a batch.
 
     Words are grouped by what training shows of them: always the same tag, several, or nothing. Guessing takes the
@@ -208,7 +208,7 @@ class Tagging(SentenceSGD):
         return len(corpus.facts["tags"])
 
 
-class SentenceLabels(SentenceSGD):
+class SentenceLabels(SentenceEpochs):
     """Section 2.2: the label of each sentence, from one vector that represents it.
 
     Sentences are grouped into those no longer than the median of their split, and longer ones. Guessing takes the more

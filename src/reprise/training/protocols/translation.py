@@ -22,7 +22,7 @@ from reprise.models.translation import initialise
 from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import BatchEpochs
 from reprise.training.protocol import Work
-from reprise.training.protocols.tagging import cut_batches, make_batch, shuffle_batches, sort_by_length
+from reprise.training.protocols.tagging import cut_batches, make_batch, shuffle_batches, sort_shortest_first
 from reprise.units import convert_to_perplexity
 
 _POOL_BATCHES = 20
@@ -136,7 +136,7 @@ class Translation(BatchEpochs):
         if part == "train":
             generator = self.make_generator(f"order {self.epoch}")
             return shuffle_batches(self.options["batch_size"], _POOL_BATCHES, generator, *lengths)
-        return cut_batches(sort_by_length(np.arange(len(self.pairs[part])), *lengths), _READ_BATCH_SIZE)
+        return cut_batches(sort_shortest_first(np.arange(len(self.pairs[part])), *lengths), _READ_BATCH_SIZE)
 
     def describe_progress(self) -> str:
         if self.epoch:
