@@ -154,10 +154,10 @@ class Engine(tasks.Engine):
     """Says its log-perplexity besides."""
 
     def step(self, batch: int) -> float:
-        from reprise.engines.loglinear import StepSettings
+        from reprise.engines.loglinear import RMSPropSettings
 
         task = self.task
-        settings = StepSettings(learning_rate=task.learning_rate, rho=task.rho, epsilon=task.epsilon)
+        settings = RMSPropSettings(learning_rate=task.learning_rate, rho=task.rho, epsilon=task.epsilon)
         return self.kernel.train(self.x[batch], self.y[batch], settings)
 
     def log_perplexity(self) -> float:

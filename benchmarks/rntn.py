@@ -207,11 +207,11 @@ class Engine(tasks.Engine):
     """Takes many subsequences in one call."""
 
     def prepare(self) -> None:
-        from reprise.engines.rntn import StepSettings, Subsequences
+        from reprise.engines.rntn import SGDSettings, Subsequences
 
         task = self.task
         rates = {"learning_rate": task.learning_rate, "dropout": task.dropout}
-        self.settings = StepSettings(**rates, reduction="sum", key=task.key)
+        self.settings = SGDSettings(**rates, reduction="sum", key=task.key)
         self.data = Subsequences(task.inputs, task.targets, task.offsets, task.reset)
 
     def train(self, first: int, last: int) -> float:

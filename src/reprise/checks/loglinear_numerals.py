@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from reprise.checks import Finding
-from reprise.engines.loglinear import ReferenceEngine, StepSettings
+from reprise.engines.loglinear import ReferenceEngine, RMSPropSettings
 from reprise.models.lexicon import Lexicon, Sparse
 from reprise.models.loglinear import LogLinearRNN, initialise
 
@@ -73,7 +73,7 @@ def _make_learnt_model(log_b: np.ndarray) -> LogLinearRNN:
     engine = ReferenceEngine(model)
     text = " ".join(SENTENCES * 2).split()
     windows = torch.tensor([[TYPES.index(w) for w in text[i : i + WINDOW + 1]] for i in range(len(text) - WINDOW)]).T
-    settings = StepSettings(learning_rate=RATE, rho=0.9, epsilon=1e-8)
+    settings = RMSPropSettings(learning_rate=RATE, rho=0.9, epsilon=1e-8)
     for _ in range(STEPS):
         engine.train(windows[:-1], windows[-1], settings)
     return engine.model

@@ -124,5 +124,5 @@ def _draw_zipf_text(words: int) -> Subsequences:
 
 def _measure_cpu_seconds(engine: Any, data: Subsequences) -> float:
     start = time.process_time()
-    engine.train(data, rntn.StepSettings(learning_rate=0.01, reduction="sum", dropout=0.5, key=1))
+    engine.train(data, rntn.SGDSettings(learning_rate=0.01, reduction="sum", dropout=0.5, key=1))
     return time.process_time() - start

@@ -27,7 +27,7 @@ from reprise.training.protocol import build_training, report_model
 from reprise.training.provenance import collect_code_facts
 from reprise.training.run_facts import collect_run_facts, reset_peak_memory
 from reprise.training.torch_state import choose_device
-from reprise.training.trainer import Job, Member, Trainer
+from reprise.training.trainer import Job, ReplicaTraining, Trainer
 
 _LOG = logging.getLogger(__name__)
 # Settings that say how long, not how large.
@@ -148,7 +148,7 @@ def _train(jobs: Sequence[Job], stacked: bool) -> list[dict[str, Any]]:
         name, replica = str(first.replica), first.replica
         # Where a stack is the configured engine, what none can train has its own.
         engine = "auto" if first.engine == STACKED else first.engine
-    members = [Member(job, build_training(job.resolved, job.replica, job.corpus, engine)) for job in jobs]
+    members = [ReplicaTraining(job, build_training(job.resolved, job.replica, job.corpus, engine)) for job in jobs]
     path, engine_name = first.get_path(name).with_suffix(".ckpt"), members[0].training.engine
     checkpoint = CheckpointFile(path, first.resolved.config_hash, engine_name, replica)
     return Trainer(members, checkpoint, device, engine if stacked else None).run()

@@ -57,7 +57,7 @@ class Job:
 
 
 @dataclass
-class Member:
+class ReplicaTraining:
     """One replica in training."""
 
     job: Job
@@ -83,7 +83,7 @@ class Trainer:
     """
 
     def __init__(
-        self, members: list[Member], checkpoint: CheckpointFile, device: torch.device, stack: Stack | None
+        self, members: list[ReplicaTraining], checkpoint: CheckpointFile, device: torch.device, stack: Stack | None
     ) -> None:
         self.members, self.checkpoint, self.device, self.stack = members, checkpoint, device, stack
         first, *more = members
@@ -152,7 +152,7 @@ class Trainer:
         elif not self.active:
             self.checkpoint.remove()
 
-    def _write_record(self, member: Member) -> None:
+    def _write_record(self, member: ReplicaTraining) -> None:
         """Write the record of a member that has ended, and before it the weights, whose checksum the record names."""
         job, training = member.job, member.training
         facts = collect_run_facts(training.engine, self.device, self.measure_seconds(), self.resumed) | member.code

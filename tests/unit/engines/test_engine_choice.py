@@ -106,7 +106,7 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
     assert plain.name == "fused"
     assert len(list((fresh_build / "built").glob("*.so"))) == 1
     for engine in (plain, reference):
-        engine.train(data, rntn.StepSettings(learning_rate=0.3, reduction="sum", dropout=0.5, key=7))
+        engine.train(data, rntn.SGDSettings(learning_rate=0.3, reduction="sum", dropout=0.5, key=7))
     start, ours = model.state_dict(), plain.export()
     for name, exact in reference.export().items():
         assert (ours[name] - exact).norm() < 1e-5 * (exact - start[name]).norm(), name

@@ -71,7 +71,7 @@ def rntn_step(engine: Any, batch: Any) -> Any:
     engine.hidden = state = torch.linspace(0, 1, len(engine.hidden))
     before = engine.evaluate(data)
     engine.hidden = state
-    loss = engine.train(data, rntn.StepSettings(learning_rate, reduction, dropout, key=2**64 - 99))
+    loss = engine.train(data, rntn.SGDSettings(learning_rate, reduction, dropout, key=2**64 - 99))
     return [before, loss, engine.hidden]
 
 
@@ -115,7 +115,7 @@ def loglinear_step(engine: Any, model: nn.Module, batch: Any) -> Found:
     fast = engine.name == "fused"
     if fast:
         engine.optimiser = Recorder(engine.p)
-    results.append(engine.train(x, y, loglinear.StepSettings(learning_rate=0.0, rho=0.9, epsilon=1e-8)))
+    results.append(engine.train(x, y, loglinear.RMSPropSettings(learning_rate=0.0, rho=0.9, epsilon=1e-8)))
     state = [part.clone() for pair in engine.state or () for part in pair]
     gradients = engine.optimiser.gradients if fast else {n: p.grad for n, p in engine.model.named_parameters()}
     return [*results, *state], {name: gradient.double() for name, gradient in gradients.items()}
@@ -276,7 +276,7 @@ def test_export_and_load_are_exact_copies(family, name, march, engine):
     exported = made.export()
     assert same(exported, state)
     if family == "loglinear":
-        made.train(*windows(model, 3, 4), loglinear.StepSettings(learning_rate=0.1, rho=0.9, epsilon=1e-8))
+        made.train(*windows(model, 3, 4), loglinear.RMSPropSettings(learning_rate=0.1, rho=0.9, epsilon=1e-8))
     else:
         FAMILIES[family].step(made, other, batches(family, model)[0])
     assert same(exported, state), "export is a copy"

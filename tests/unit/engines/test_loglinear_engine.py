@@ -10,8 +10,8 @@ from loglinear_helpers import KINDS, model, windows
 
 from reprise.engines.loglinear.classes import Classes
 from reprise.engines.loglinear.native import FusedEngine, LazyRMSProp, linear
-from reprise.engines.loglinear.reference import ReferenceEngine, StepSettings
-from reprise.training.protocols.loglinear import make_step_settings
+from reprise.engines.loglinear.reference import ReferenceEngine, RMSPropSettings
+from reprise.training.protocols.loglinear import make_rmsprop_settings
 
 pytestmark = pytest.mark.usefixtures("march")
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("march")
 @pytest.mark.parametrize("inside", [0.0, 1e-6], ids=["epsilon beside", "epsilon inside"])
 def test_a_run_is_that_of_the_readable_model_in_float64(kind, inside):
     made = model(kind)
-    settings = StepSettings(learning_rate=0.002, rho=0.9, epsilon=0.0 if inside else 1e-8, inside=inside)
+    settings = RMSPropSettings(learning_rate=0.002, rho=0.9, epsilon=0.0 if inside else 1e-8, inside=inside)
     fast, reference = FusedEngine(made), ReferenceEngine(copy.deepcopy(made).double())
     for seed, B in enumerate((32, 32, 9, 32, 32)):
         x, y = windows(made, 8, B, seed)
@@ -58,7 +58,7 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
     )
     kernel = engine(exactly if engine is ReferenceEngine else made)
     start = {name: value.double() for name, value in kernel.export().items()}
-    loss = kernel.train(x, y, StepSettings(**FAR, floor=floor))
+    loss = kernel.train(x, y, RMSPropSettings(**FAR, floor=floor))
     assert loss == pytest.approx(-log_p.detach().sum().item(), rel=1e-5)
     for name, gradient in gradients.items():
         change = (start[name] - kernel.export()[name].double()) / 1e3
@@ -67,8 +67,8 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
 
 def test_the_floor_reaches_the_engine():
     options = {"learning_rate": 0.001, "rho": 0.9, "epsilon": 1e-8, "optimiser": "rmsprop"}
-    assert make_step_settings(options).floor == 0.0
-    assert make_step_settings(options | {"probability_floor": 1e-7}).floor == 1e-7
+    assert make_rmsprop_settings(options).floor == 0.0
+    assert make_rmsprop_settings(options | {"probability_floor": 1e-7}).floor == 1e-7
 
 
 def test_classes_hold_the_types_with_the_same_features():

@@ -11,7 +11,7 @@ from corpus_helpers import random_split
 
 from reprise.engines.rntn.native import FusedEngine
 from reprise.engines.rntn.reference import ReferenceEngine
-from reprise.engines.rntn.subsequences import StepSettings, Subsequences, cut_subsequences
+from reprise.engines.rntn.subsequences import SGDSettings, Subsequences, cut_subsequences
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN, initialise
 
@@ -29,7 +29,7 @@ def text(vocabulary):
 
 
 def trained(engine, data, reduction="sum"):
-    return engine.train(data, StepSettings(learning_rate=0.3, reduction=reduction, dropout=0.5, key=2**64 - 99))
+    return engine.train(data, SGDSettings(learning_rate=0.3, reduction=reduction, dropout=0.5, key=2**64 - 99))
 
 
 def test_the_reference_takes_the_gradient_step_of_the_stated_loss():
@@ -37,7 +37,7 @@ def test_the_reference_takes_the_gradient_step_of_the_stated_loss():
     data = Subsequences(*np.array([[1, 5], [5, 2]], dtype=np.int32), np.array([0, 2]), np.array([True]))
     for reduction, share in (("sum", 1.0), ("mean", 0.5)):
         engine = ReferenceEngine(model)
-        loss = engine.train(data, StepSettings(learning_rate=0.1, reduction=reduction, dropout=0.0, key=0))
+        loss = engine.train(data, SGDSettings(learning_rate=0.1, reduction=reduction, dropout=0.0, key=0))
         P = torch.log_softmax(model(torch.tensor([1, 5]), model.initial_state())[0], 1)
         expected = -(P[0, 5] + P[1, 2])
         assert loss == pytest.approx(expected.item())
@@ -84,7 +84,7 @@ def test_a_bound_cuts_off_the_error_from_the_output_and_that_from_the_next_state
     for bound, steps in ((0.05, bounded), (0.0, free)):
         model.load_state_dict(start)
         kernel = engine(model if engine is ReferenceEngine else copy.deepcopy(model).float())
-        kernel.train(data, StepSettings(1.0, "sum", dropout=0.0, key=0, error_bound=bound))
+        kernel.train(data, SGDSettings(1.0, "sum", dropout=0.0, key=0, error_bound=bound))
         change = start["W_h"] - kernel.export()["W_h"].double()
         assert (change - steps).norm() < exact * steps.norm() + 10 * exact * (engine is FusedEngine)
     assert (bounded - free).norm() > 0.1 * free.norm()

@@ -14,7 +14,7 @@ import torch
 from protocol_helpers import same_bits
 
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.engines.rntn import StepSettings
+from reprise.engines.rntn import SGDSettings
 from reprise.engines.stack import OutOfMemory, Stack, join_stack
 from reprise.models.gated import GRU
 from reprise.models.rntn import RNTN
@@ -167,7 +167,7 @@ def test_members_that_train_and_read_at_once_leave_one_another_alone(small):
     trainings = [small("subsequence-sgd", replica, stack) for replica in range(MEMBERS)]
     members, data = [training.kernel for training in trainings], trainings[0].data["valid"]
     before = [member.export() for member in members]
-    settings = StepSettings(learning_rate=0.1, reduction="sum", dropout=0.0, key=0)
+    settings = SGDSettings(learning_rate=0.1, reduction="sum", dropout=0.0, key=0)
     stack.compute_requests([members[0].train(data, settings), members[1].evaluate(data)])
     after = [member.export() for member in members]
     assert [same_bits(*pair) for pair in zip(before, after, strict=True)] == [False, True]

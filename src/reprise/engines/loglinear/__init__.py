@@ -2,9 +2,9 @@
 
 from reprise.engines.choice import Choice
 from reprise.engines.loglinear.native import FusedEngine
-from reprise.engines.loglinear.reference import ReferenceEngine, StepSettings
+from reprise.engines.loglinear.reference import ReferenceEngine, RMSPropSettings
 from reprise.models.loglinear import LogLinearRNN
 
-__all__ = ["StepSettings", "choose"]
+__all__ = ["RMSPropSettings", "choose"]
 
 choose = Choice(ReferenceEngine, FusedEngine, model_classes=(LogLinearRNN,))

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from reprise.engines import build
 from reprise.engines.loglinear.classes import Classes
-from reprise.engines.loglinear.reference import StepSettings
+from reprise.engines.loglinear.reference import RMSPropSettings
 from reprise.engines.readable import copy_state
 from reprise.models.loglinear import LogLinearRNN, State
 
@@ -91,7 +91,7 @@ class FusedEngine:
         self.optimiser = LazyRMSProp(self.p, {"E"})
 
     @torch.no_grad()
-    def train(self, x: Tensor, y: Tensor, settings: StepSettings) -> float:
+    def train(self, x: Tensor, y: Tensor, settings: RMSPropSettings) -> float:
         """Make one step; see `ReferenceEngine.train`."""
         h = self._run_forward(x)
         losses = self.output.compute_losses(_select_states(h, y), y.reshape(-1).contiguous(), 1 / y.numel())

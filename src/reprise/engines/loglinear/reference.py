@@ -13,7 +13,7 @@ from reprise.models.loglinear import LogLinearRNN, State
 
 
 @dataclass(frozen=True)
-class StepSettings:
+class RMSPropSettings:
     """How an engine makes a step of RMSProp.
 
     Attributes:
@@ -43,7 +43,7 @@ class LanguageModelWindows:
     state: State | None = None
     floor: float = 0.0
 
-    def train(self, x: Tensor, y: Tensor, settings: StepSettings) -> float:
+    def train(self, x: Tensor, y: Tensor, settings: RMSPropSettings) -> float:
         """Make one step on the mean loss of the targets; return their summed loss in nats.
 
         The loss is without a floor and under the weights before the step.

@@ -3,10 +3,10 @@
 from reprise.engines.choice import Choice
 from reprise.engines.rntn.native import FusedEngine
 from reprise.engines.rntn.reference import ReferenceEngine
-from reprise.engines.rntn.subsequences import StepSettings, Subsequences, cut_subsequences
+from reprise.engines.rntn.subsequences import SGDSettings, Subsequences, cut_subsequences
 from reprise.models.mrnn import MRNN
 from reprise.models.rntn import RNTN
 
-__all__ = ["StepSettings", "Subsequences", "choose", "cut_subsequences"]
+__all__ = ["SGDSettings", "Subsequences", "choose", "cut_subsequences"]
 
 choose = Choice(ReferenceEngine, FusedEngine, model_classes=(RNTN, MRNN))

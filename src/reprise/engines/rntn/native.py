@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from reprise.counters import dropout_threshold
 from reprise.engines import build
-from reprise.engines.rntn.subsequences import MAX_LENGTH, StepSettings, Subsequences
+from reprise.engines.rntn.subsequences import MAX_LENGTH, SGDSettings, Subsequences
 from reprise.models.mrnn import MRNN
 
 PADDING_BIAS = -1e30
@@ -56,7 +56,7 @@ class FusedEngine:
     def hidden(self, value: Tensor) -> None:
         self._hidden[:] = value.detach().to("cpu", torch.float32).numpy()
 
-    def train(self, data: Subsequences, settings: StepSettings) -> float:
+    def train(self, data: Subsequences, settings: SGDSettings) -> float:
         """Make one SGD step a subsequence; see `ReferenceEngine.train`."""
         dropout = settings.dropout
         masks = settings.key, dropout_threshold(dropout), float(np.float32(1.0 / (1.0 - dropout)))

@@ -6,9 +6,9 @@ from torch.nn import functional
 
 from reprise.counters import dropout_mask_torch
 from reprise.engines.readable import LossReceiver, ReadableEngine
-from reprise.engines.rntn.subsequences import StepSettings, Subsequences
+from reprise.engines.rntn.subsequences import SGDSettings, Subsequences
 
-_READING = StepSettings(learning_rate=0.0, reduction="sum", dropout=0.0, key=0)
+_READING = SGDSettings(learning_rate=0.0, reduction="sum", dropout=0.0, key=0)
 """Neither dropout nor a bound: what `evaluate` computes with."""
 
 
@@ -19,7 +19,7 @@ class ReferenceEngine(ReadableEngine):
         super().__init__(model)
         self.hidden: Tensor = self.model.initial_state()
 
-    def train(self, data: Subsequences, settings: StepSettings) -> float:
+    def train(self, data: Subsequences, settings: SGDSettings) -> float:
         """Make one SGD step a subsequence.
 
         Returns:
@@ -40,7 +40,7 @@ class ReferenceEngine(ReadableEngine):
         return sum(self._compute_loss(data, i, _READING, receive_losses).item() for i in range(len(data)))
 
     def _compute_loss(
-        self, data: Subsequences, i: int, settings: StepSettings, receive_losses: LossReceiver | None = None
+        self, data: Subsequences, i: int, settings: SGDSettings, receive_losses: LossReceiver | None = None
     ) -> Tensor:
         """Compute the summed loss of subsequence i in nats, and carry the state on."""
         begin, end = int(data.offsets[i]), int(data.offsets[i + 1])

@@ -49,7 +49,7 @@ class Subsequences:
 
 
 @dataclass(frozen=True)
-class StepSettings:
+class SGDSettings:
     """How an engine makes its SGD steps, one a subsequence.
 
     Attributes:

@@ -17,7 +17,7 @@ from torch.nn import functional
 from reprise import counters
 from reprise.engines.gated.reference import GatedWindows
 from reprise.engines.lecture.window import WordWindows
-from reprise.engines.rntn.subsequences import MAX_LENGTH, StepSettings, Subsequences
+from reprise.engines.rntn.subsequences import MAX_LENGTH, SGDSettings, Subsequences
 from reprise.engines.stack.gated import SHARED_PRODUCTS
 from reprise.engines.stack.member import Member, Request, find_distinct
 from reprise.engines.stack.programs import Tensors
@@ -106,7 +106,7 @@ class SubsequenceMember(Member):
             lists |= dict(zip(("matrices", "matrix"), find_distinct(k, self.K), strict=True))
         return lists
 
-    def train(self, data: Subsequences, settings: StepSettings) -> Request:
+    def train(self, data: Subsequences, settings: SGDSettings) -> Request:
         """Request what the reference engine computes; the reduction is that which the member was made with."""
         rates = {"rate": settings.learning_rate, "dropout": settings.dropout, "key": settings.key}
         return self._process_subsequences("train", data, **rates)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from reprise import counters
-from reprise.engines.loglinear import StepSettings, choose
+from reprise.engines.loglinear import RMSPropSettings, choose
 from reprise.engines.readable import LossReceiver
 from reprise.engines.stack import compute_result
 from reprise.errors import UserError, require_known
@@ -97,7 +97,7 @@ class Windows(Epochs):
         if self.text.is_carried and number == 0:
             self.kernel.reset(x.shape[1])
         if training:
-            return (yield self.kernel.train(x, y, make_step_settings(self.options)))
+            return (yield self.kernel.train(x, y, make_rmsprop_settings(self.options)))
         if self.part in self.loss_receivers and not self.text.is_carried:
             return self._read_windows(x, y, self.loss_receivers[self.part])
         return (yield self.kernel.evaluate(x, y))
@@ -193,10 +193,10 @@ class Windows(Epochs):
         return make_metric(split, name, value, "nats/token", self.counts[split])
 
 
-def make_step_settings(options: Mapping[str, Any]) -> StepSettings:
+def make_rmsprop_settings(options: Mapping[str, Any]) -> RMSPropSettings:
     """Make RMSProp's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
     is_beside = options["optimiser"] == "rmsprop"
-    return StepSettings(
+    return RMSPropSettings(
         learning_rate=options["learning_rate"],
         rho=options["rho"],
         epsilon=options["epsilon"] if is_beside else 0.0,

@@ -9,7 +9,7 @@ from reprise import counters
 from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.readable import LossReceiver
 from reprise.engines.rntn import choose
-from reprise.engines.rntn.subsequences import StepSettings, cut_subsequences
+from reprise.engines.rntn.subsequences import SGDSettings, cut_subsequences
 from reprise.errors import require_known
 from reprise.models.rntn import initialise
 from reprise.records.record import Outcome
@@ -51,7 +51,7 @@ class SubsequenceSGD(HalvingSchedule):
         if self.part != "train":
             arguments = {"receive_losses": self.loss_receivers[self.part]} if self.part in self.loss_receivers else {}
             return (yield self.kernel.evaluate(data.slice(first, self.next), **arguments))
-        settings = StepSettings(
+        settings = SGDSettings(
             learning_rate=self.learning_rate,
             reduction=self.options["loss_reduction"],
             dropout=self.options["dropout"],
