@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("march")
 @pytest.mark.parametrize("inside", [0.0, 1e-6], ids=["epsilon beside", "epsilon inside"])
 def test_a_run_is_that_of_the_readable_model_in_float64(kind, inside):
     made = model(kind)
-    settings = RMSPropSettings(learning_rate=0.002, rho=0.9, epsilon=0.0 if inside else 1e-8, inside=inside)
+    settings = RMSPropSettings(learning_rate=0.002, rho=0.9, epsilon=0.0 if inside else 1e-8, epsilon_inside=inside)
     fast, reference = FusedEngine(made), ReferenceEngine(copy.deepcopy(made).double())
     for seed, B in enumerate((32, 32, 9, 32, 32)):
         x, y = windows(made, 8, B, seed)

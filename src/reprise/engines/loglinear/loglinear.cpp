@@ -5,14 +5,14 @@
 #include "loglinear_classes.h"
 #include "loglinear_layer.h"
 
-// RMSProp as in Keras, of some numbers: a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a + inside) + epsilon).
+// RMSProp as in Keras, of some numbers: a = rho a + (1 - rho) g^2, p -= rate g / (sqrt(a + epsilon_inside) + epsilon).
 struct Rates {
-  float rate, rho, epsilon, inside;
+  float rate, rho, epsilon, epsilon_inside;
 
   INLINE void update(float* p, float* a, vec g, int n) const {
     const vec mean = load_partial(a, n) * rho + g * g * (1.f - rho);
     store_partial(a, mean, n);
-    store_partial(p, load_partial(p, n) - g * rate / (square_root(mean + inside) + epsilon), n);
+    store_partial(p, load_partial(p, n) - g * rate / (square_root(mean + epsilon_inside) + epsilon), n);
   }
 };
 

@@ -32,7 +32,7 @@ from reprise.models.loglinear import LogLinearRNN, State
 _MAX_SHAPES = 8
 """Shapes of windows that are kept ready: training's, its last batch's, and those of each text's evaluation."""
 
-Rates = build.make_structure("f rate rho epsilon inside")
+Rates = build.make_structure("f rate rho epsilon epsilon_inside")
 CClasses = build.make_structure("i C M identities features", "p indptr indices log_mass")
 Window = build.make_structure("i T B", "p x number h_0 c_0 gates c tanh_c h")
 
@@ -97,7 +97,7 @@ class FusedEngine:
         losses = self.output.compute_losses(_select_states(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
         if floor := settings.floor:
             self.output.d[(losses > -math.log(floor)) | (losses < -math.log1p(-floor))] = 0.0
-        self.optimiser.begin_step(settings.learning_rate, settings.rho, settings.epsilon, settings.inside)
+        self.optimiser.begin_step(settings.learning_rate, settings.rho, settings.epsilon, settings.epsilon_inside)
         dh = self.output.backward(self.optimiser)
         self._run_backward(dh.view(h.shape) if y.dim() == 2 else dh)
         return losses.sum().item()
@@ -255,10 +255,10 @@ class ClassOutput(SoftmaxOutput):
 class LazyRMSProp:
     """RMSProp as in Keras 1, with gradients that exist for some rows of a table alone.
 
-        a = rho a + (1 - rho) g^2        p = p - rate * g / (sqrt(a + inside) + epsilon)
+        a = rho a + (1 - rho) g^2        p = p - rate * g / (sqrt(a + epsilon_inside) + epsilon)
 
-    Up to Keras 1.0.2 the epsilon stood inside the root (inside = 1e-6, epsilon = 0), from 1.0.3 on (May 2016) beside it
-    (1e-8).
+    Up to Keras 1.0.2 the epsilon stood inside the root (epsilon_inside = 1e-6, epsilon = 0), from 1.0.3 on (May 2016)
+    beside it (1e-8).
 
     Keras moves every row in every step: where g is 0 the parameter stays and a falls by the factor rho. Here such a row
     is left alone. When it next has a gradient, its a is first multiplied by rho to the power of the steps it missed.
@@ -272,10 +272,10 @@ class LazyRMSProp:
         self.seen = {name: torch.zeros(len(parameters[name]), dtype=torch.int64) for name in sorted(tables)}
         self.step = 0
 
-    def begin_step(self, rate: float, rho: float, epsilon: float, inside: float = 0.0) -> None:
+    def begin_step(self, rate: float, rho: float, epsilon: float, epsilon_inside: float = 0.0) -> None:
         """Begin the next step, at these rates."""
         self.step += 1
-        self.rates = Rates(rate=rate, rho=rho, epsilon=epsilon, inside=inside)
+        self.rates = Rates(rate=rate, rho=rho, epsilon=epsilon, epsilon_inside=epsilon_inside)
 
     def update_dense(self, name: str, gradient: Tensor) -> None:
         """Update a parameter by its gradient."""

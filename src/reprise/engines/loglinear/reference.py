@@ -20,7 +20,7 @@ class RMSPropSettings:
         learning_rate: The size of a step.
         rho: How much of the mean square stays.
         epsilon: Beside the root.
-        inside: Inside the root.
+        epsilon_inside: Inside the root.
         floor: A target whose probability lies below it, or above 1 - floor, gives no gradient, as in Keras 1. With 0
             each gives one.
     """
@@ -28,7 +28,7 @@ class RMSPropSettings:
     learning_rate: float
     rho: float
     epsilon: float
-    inside: float = 0.0
+    epsilon_inside: float = 0.0
     floor: float = 0.0
 
 
@@ -50,7 +50,7 @@ class LanguageModelWindows:
         """
         self.floor = settings.floor
         rates = {"rate": settings.learning_rate, "rho": settings.rho, "epsilon": settings.epsilon}
-        return self._process_windows("train", x, y, **rates, inside=settings.inside)
+        return self._process_windows("train", x, y, **rates, epsilon_inside=settings.epsilon_inside)
 
     def evaluate(self, x: Tensor, y: Tensor) -> float:
         """Return the summed loss in nats, without a step."""
@@ -110,10 +110,11 @@ class ReferenceEngine(LanguageModelWindows, ReadableEngine):
         self.optimiser = RMSProp(self.model.parameters())
         self.state_dict, self.load_state_dict = self.optimiser.state_dict, self.optimiser.load_state_dict
 
-    def descend(self, loss: Tensor, rate: float, rho: float, epsilon: float, inside: float) -> None:
+    def descend(self, loss: Tensor, rate: float, rho: float, epsilon: float, epsilon_inside: float) -> None:
         """Make one step of RMSProp."""
         optimiser = self.optimiser
-        optimiser.learning_rate, optimiser.decay, optimiser.epsilon, optimiser.inside = rate, rho, epsilon, inside
+        optimiser.learning_rate, optimiser.rho = rate, rho
+        optimiser.epsilon, optimiser.epsilon_inside = epsilon, epsilon_inside
         self.model.zero_grad()
         loss.backward()
         optimiser.step()

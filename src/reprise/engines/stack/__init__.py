@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from reprise.engines.optimisers import FIRST_MEAN_SQUARES
+from reprise.engines.optimisers import INITIAL_MEAN_SQUARES
 from reprise.engines.stack.loglinear import LogLinearMember
 from reprise.engines.stack.member import NAME, Member, Request, compute_result
 from reprise.engines.stack.optimisers import SGD, Adam, Clip, RMSProp
@@ -29,8 +29,8 @@ def join_stack(stack: Stack, protocol: str, model: nn.Module, options: Mapping[s
         case "final-digit":
             return PalindromeMember(stack, model, Adam(), Clip(clip_norm, epsilon=1e-6))  # as torch clips
         case "character-windows":
-            first = FIRST_MEAN_SQUARES[options["mean_square_start"]]
-            rms = RMSProp(options["decay"], 0.0, inside=options["epsilon"], first=first)
+            start = INITIAL_MEAN_SQUARES[options["mean_square_start"]]
+            rms = RMSProp(options["decay"], 0.0, epsilon_inside=options["epsilon"], initial_mean_square=start)
             return BookMember(stack, model, rms, clip)
         case "subsequence-sgd":
             if options.get("error_bound"):
@@ -41,10 +41,10 @@ def join_stack(stack: Stack, protocol: str, model: nn.Module, options: Mapping[s
         case "line-epochs":
             return LineMember(stack, model, Adam(), clip)
         case "windows":
-            epsilon, inside = options["epsilon"], 0.0
+            epsilon, epsilon_inside = options["epsilon"], 0.0
             if options["optimiser"] == "rmsprop-epsilon-inside":
-                epsilon, inside = inside, epsilon
-            return LogLinearMember(stack, model, RMSProp(options["rho"], epsilon, inside))
+                epsilon, epsilon_inside = epsilon_inside, epsilon
+            return LogLinearMember(stack, model, RMSProp(options["rho"], epsilon, epsilon_inside))
         case "window-sgd":
             return WindowMember(stack, model, SGD(), clip)
         case "tagging" | "sentence-labels":

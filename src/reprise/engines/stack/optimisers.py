@@ -59,20 +59,21 @@ class Adam:
 
 @dataclass(frozen=True)
 class RMSProp:
-    """s = rho s + (1 - rho) g^2, then p - rate g / (sqrt(s + inside) + epsilon); `first` is the s before the first.
+    """s = rho s + (1 - rho) g^2, then p - rate g / (sqrt(s + epsilon_inside) + epsilon).
 
-    Keras and torch have their epsilon beside the root, TensorFlow 1.x has it inside.
+    Before the first step s is `initial_mean_square`. Keras and torch have their epsilon beside the root, TensorFlow 1.x
+    has it inside.
     """
 
     rho: float
     epsilon: float
-    inside: float = 0.0
-    first: float = 0.0
+    epsilon_inside: float = 0.0
+    initial_mean_square: float = 0.0
     by_rows: ClassVar[bool] = True
 
     def make_state(self, p: Tensor, is_table: bool = False) -> State:
         """Make s, and for a table the step in which each row was last updated, (R, rows) float64."""
-        s = torch.full_like(p, self.first)
+        s = torch.full_like(p, self.initial_mean_square)
         return (s, p.new_zeros(p.shape[:2], dtype=torch.float64)) if is_table else (s,)
 
     def update(self, p: Tensor, g: Tensor, state: State, rate: Tensor, step: Tensor) -> tuple[Tensor, State]:
@@ -82,7 +83,7 @@ class RMSProp:
             s = s * (self.rho**missed).to(s.dtype).view(*missed.shape, *[1] * (s.dim() - 2))
             last_step = [step[:, None].expand_as(missed)]
         s = (self.rho * s).addcmul_(g, g, value=1 - self.rho)
-        root = (s + self.inside).sqrt_().add_(self.epsilon)
+        root = (s + self.epsilon_inside).sqrt_().add_(self.epsilon)
         return torch.addcmul(p, match_axes(rate, p), g / root, value=-1), (s, *last_step)
 
 

@@ -15,7 +15,7 @@ from torch.nn import functional
 from reprise import counters
 from reprise.data.text.books import NEIGHBOURS
 from reprise.engines.choice import choose_reference
-from reprise.engines.optimisers import FIRST_MEAN_SQUARES, RMSProp
+from reprise.engines.optimisers import INITIAL_MEAN_SQUARES, RMSProp
 from reprise.errors import UserError
 from reprise.evaluation.sampling import compute_log_probabilities
 from reprise.models.deep_lstm import State, initialise
@@ -58,8 +58,12 @@ class CharacterWindows(Steps):
         initialise(self.model, self.make_generator("weights"))
         # Texts are drawn and measured on the CPU, which trains as fast as they are needed.
         self.build_kernel(self.model, choose_reference)
-        settings = {"learning_rate": self.options["learning_rate"], "decay": self.options["decay"]}
-        settings |= {"inside": self.options["epsilon"], "first": FIRST_MEAN_SQUARES[self.options["mean_square_start"]]}
+        settings = {
+            "learning_rate": self.options["learning_rate"],
+            "rho": self.options["decay"],
+            "epsilon_inside": self.options["epsilon"],
+            "initial_mean_square": INITIAL_MEAN_SQUARES[self.options["mean_square_start"]],
+        }
         self.set_optimiser(lambda parameters: RMSProp(parameters, **settings))
         self.is_carried = self.options["window_state"] == "carried"
         self.carried: State = self.model.initial_state(self.options["batch_size"])

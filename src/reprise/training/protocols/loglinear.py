@@ -200,6 +200,6 @@ def make_rmsprop_settings(options: Mapping[str, Any]) -> RMSPropSettings:
         learning_rate=options["learning_rate"],
         rho=options["rho"],
         epsilon=options["epsilon"] if is_beside else 0.0,
-        inside=0.0 if is_beside else options["epsilon"],
+        epsilon_inside=0.0 if is_beside else options["epsilon"],
         floor=options.get("probability_floor", 0.0),
     )
