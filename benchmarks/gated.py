@@ -135,14 +135,14 @@ class Engine(tasks.Engine):
 
     def prepare(self) -> None:
         super().prepare()
-        self.kernel.reset(STREAMS)
+        self.engine.reset(STREAMS)
 
     def step(self, window: int) -> float:
         task = self.task
-        return self.kernel.train(
+        return self.engine.train(
             self.x[window],
             self.y[window],
-            task.draw_masks(window, self.kernel.device),
+            task.draw_masks(window, self.engine.device),
             learning_rate=task.learning_rate,
             reduction="sum-steps",
             clip_norm=task.clip_norm,

@@ -105,9 +105,10 @@ def make_compiled(task: Any) -> tasks.Implementation:
 
     family = tasks.find_family(task)
     if family is gated:
-        engine = make_eager(task)
-        engine.kernel.model.forward = compile_forward(engine.kernel.model.forward)
-        return engine
+        implementation = make_eager(task)
+        model = implementation.engine.model
+        model.forward = compile_forward(model.forward)
+        return implementation
     if family is loglinear:
         implementation = make_peer(task, "Dense" if task.workload.top else "Eager")
         implementation.loss = torch.compile(implementation.loss)

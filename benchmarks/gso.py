@@ -234,14 +234,14 @@ class Engine(tasks.Engine):
         self.block, rate = len(self.task), self.task.learning_rate
         self.batches = pack_lines(self.task.lines, self.task.training, BATCH)
         if not self.stacked:
-            self.model = self.kernel.model
+            self.model = self.engine.model
             parameters = self.model.parameters()
             self.optimiser = torch.optim.Adam(parameters, lr=rate, eps=self.task.epsilon, fused=True)
 
     def step(self, batch: int) -> float:
         if self.stacked:
-            return self.kernel.update(self.batches[batch], "mean-tokens", self.task.learning_rate)
-        loss = self.kernel.train(self.batches[batch], "mean-tokens")
+            return self.engine.update(self.batches[batch], "mean-tokens", self.task.learning_rate)
+        loss = self.engine.train(self.batches[batch], "mean-tokens")
         self.optimiser.step()
         return loss
 

@@ -158,11 +158,11 @@ class Engine(tasks.Engine):
 
         task = self.task
         settings = RMSPropSettings(learning_rate=task.learning_rate, rho=task.rho, epsilon=task.epsilon)
-        return self.kernel.train(self.x[batch], self.y[batch], settings)
+        return self.engine.train(self.x[batch], self.y[batch], settings)
 
     def log_perplexity(self) -> float:
         """Nats per word of the first batch, in the precision in which it is trained."""
-        return self.kernel.evaluate(self.x[0], self.y[0]) / len(self.y[0])
+        return self.engine.evaluate(self.x[0], self.y[0]) / len(self.y[0])
 
 
 fused = partial(Engine, name="fused")

@@ -215,7 +215,7 @@ class Engine(tasks.Engine):
         self.data = Subsequences(task.inputs, task.targets, task.offsets, task.reset)
 
     def train(self, first: int, last: int) -> float:
-        return self.kernel.train(self.data.slice(first, last), self.settings)
+        return self.engine.train(self.data.slice(first, last), self.settings)
 
     def make_calls(self, first: int, last: int) -> Iterator[Any]:
         """See `tasks.Engine`: one call."""

@@ -103,11 +103,11 @@ class Engine(Implementation):
     """The engine called `name`, or a member of a stack, in the way the training protocol calls it."""
 
     def __init__(self, task: Any, name: str, double: bool = False, device: str = "cpu", member: Any = None) -> None:
-        self.task, self.device, self.kernel, self.stacked = task, device, member, member is not None
+        self.task, self.device, self.engine, self.stacked = task, device, member, member is not None
         if not self.stacked:
             model = make_readable_model(task)
             choose = import_module(find_family(task).__name__.replace("benchmarks", "reprise.engines")).choose
-            self.kernel = choose(name, (model.double() if double else model).to(device))
+            self.engine = choose(name, (model.double() if double else model).to(device))
         self.prepare()
 
     def prepare(self) -> None:
@@ -120,7 +120,7 @@ class Engine(Implementation):
             yield self.step(piece)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        return convert_to_numpy(self.kernel.export())
+        return convert_to_numpy(self.engine.export())
 
 
 def get_bench_name(bench: ModuleType) -> str:

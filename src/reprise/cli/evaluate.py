@@ -212,7 +212,7 @@ def _describe_run(training: Any, device: str, seconds: float) -> dict[str, Any]:
     from reprise.training.run_facts import collect_run_facts
 
     facts = collect_run_facts("reference", torch.device(device), seconds, 0) | collect_code_facts(
-        getattr(training, "kernel", None)
+        getattr(training, "engine", None)
     )
     return {key: value for key, value in facts.items() if key != "resumed"}
 

@@ -149,7 +149,7 @@ def _train(jobs: Sequence[Job], stacked: bool) -> list[dict[str, Any]]:
         # Where a stack is the configured engine, what none can train has its own.
         engine = "auto" if first.engine == STACKED else first.engine
     members = [ReplicaTraining(job, build_training(job.resolved, job.replica, job.corpus, engine)) for job in jobs]
-    path, engine_name = first.get_path(name).with_suffix(".ckpt"), members[0].training.engine
+    path, engine_name = first.get_path(name).with_suffix(".ckpt"), members[0].training.engine_name
     checkpoint = CheckpointFile(path, first.resolved.config_hash, engine_name, replica)
     return Trainer(members, checkpoint, device, engine if stacked else None).run()
 

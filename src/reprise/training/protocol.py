@@ -55,7 +55,7 @@ class Training(ABC):
     unit: str
     total: int
     parameters: int
-    engine: str
+    engine_name: str
     vocabulary_sha256: str | None = None
 
     def __init__(self, config: dict[str, Any], seed: int, corpus: Path | None, engine: Engine) -> None:
@@ -167,7 +167,7 @@ class Pieces(Training):
     """A computation without learning, in `total` pieces, each with an entry of `results`."""
 
     KEPT = ("results",)
-    engine = "numpy"
+    engine_name = "numpy"
     parameters = 0
 
     def __init__(self, *arguments: Any) -> None:
@@ -190,15 +190,15 @@ def complete(work: Work) -> Any:
 
 
 class Learner(Training):
-    """A training that learns: its `kernel`, an engine or a member of a stack, computes with the readable model.
+    """A training that learns: its `engine`, alone or a member of a stack, computes with the readable model.
 
-    Some kernels hold the parameters and make the updates themselves. For any other kernel the protocol has an
+    Some engines hold the parameters and make the updates themselves. For any other engine the protocol has an
     `optimiser` of the `model`'s parameters. It calls `update`, or `read` for a loss without an update. A member of a
     stack is its own optimiser.
     """
 
     CARRIED = ""
-    """The attribute of the kernel that it carries from batch to batch, tensors in tuples of any depth."""
+    """The attribute of the engine that it carries from batch to batch, tensors in tuples of any depth."""
 
     model: nn.Module
     optimiser: Any = None
@@ -212,32 +212,32 @@ class Learner(Training):
     def advance(self) -> str:
         return complete(self.work())
 
-    def build_kernel(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
+    def build_engine(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
         """Make the engine that `choose` has for the model, whose first weights are in float32."""
         self.model = model.to(dtype=self.dtype)
         self.parameters = sum(p.numel() for p in model.parameters())
         if isinstance(self.requested_engine, Stack):
-            self.kernel = join_stack(self.requested_engine, self.protocol, model, self.options)
+            self.engine = join_stack(self.requested_engine, self.protocol, model, self.options)
         else:
-            self.kernel = choose(self.requested_engine, model)
-        self.engine = self.kernel.name
+            self.engine = choose(self.requested_engine, model)
+        self.engine_name = self.engine.name
 
     def set_optimiser(self, optimiser: Callable[[Iterable[nn.Parameter]], Any]) -> None:
         """Set the optimiser, made of the model's parameters; a member of a stack is its own."""
-        self.optimiser = self.kernel if isinstance(self.kernel, Member) else optimiser(self.model.parameters())
+        self.optimiser = self.engine if isinstance(self.engine, Member) else optimiser(self.model.parameters())
 
     def use_adam(self, fused: bool | None = None) -> None:
         self.set_optimiser(lambda parameters: torch.optim.Adam(parameters, self.options["learning_rate"], fused=fused))
 
     @property
-    def _has_updating_kernel(self) -> bool:
-        """Return whether the kernel has the parameters, and makes the updates."""
-        return self.optimiser in (None, self.kernel)
+    def _engine_updates(self) -> bool:
+        """Return whether the engine has the parameters, and makes the updates."""
+        return self.optimiser in (None, self.engine)
 
     def update(self, *batch: Any) -> Any:
         """Make one step on a batch; return the second part of `loss`, from before it."""
-        if self._has_updating_kernel:
-            return self.kernel.update(*batch, self.options["learning_rate"])
+        if self._engine_updates:
+            return self.engine.update(*batch, self.options["learning_rate"])
         outputs = self.differentiate(*batch)
         self.clip()
         self.optimiser.step()
@@ -246,7 +246,7 @@ class Learner(Training):
     @torch.no_grad()
     def read(self, *batch: Any) -> Any:
         """Return the second part of `loss` of a batch."""
-        return self.kernel.read(*batch) if self._has_updating_kernel else self.loss(*batch)[1]
+        return self.engine.read(*batch) if self._engine_updates else self.loss(*batch)[1]
 
     def differentiate(self, *batch: Any) -> Any:
         """Leave the gradients of a batch in the model's parameters; return the second part of `loss`."""
@@ -258,7 +258,7 @@ class Learner(Training):
     def loss(self, *batch: Any) -> tuple[Tensor, Any]:
         """Compute a batch's loss by the readable model, and numbers for the protocol.
 
-        For kernels that do not differentiate themselves.
+        For engines that do not differentiate themselves.
         """
         raise NotImplementedError
 
@@ -268,14 +268,14 @@ class Learner(Training):
 
     def get_readable_model(self) -> nn.Module:
         """Return the readable model with the parameters as they are now."""
-        if self._has_updating_kernel:
-            self.model.load_state_dict(self.kernel.export())
+        if self._engine_updates:
+            self.model.load_state_dict(self.engine.export())
         return self.model
 
     def copy_parameters(self) -> dict[str, Tensor]:
         """Return copies of the parameters as they are now, a state_dict of the readable model."""
-        if self._has_updating_kernel:
-            return self.kernel.export()
+        if self._engine_updates:
+            return self.engine.export()
         return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
 
     def get_reported_parameters(self) -> dict[str, Tensor]:
@@ -300,9 +300,9 @@ class Learner(Training):
         """
         if not torch.cuda.is_available():
             raise UserError("--device cuda: no GPU is visible to torch; write --device cpu")
-        if not hasattr(self.kernel, "evaluate"):
+        if not hasattr(self.engine, "evaluate"):
             raise UserError(f"--device cuda: the protocol {self.protocol} is measured on the CPU; write --device cpu")
-        self.kernel.model.to("cuda")
+        self.engine.model.to("cuda")
 
     def read_words(self, split: str, receive_losses: LossReceiver) -> None:
         """Read a text by the readable model; `receive_losses` takes the losses of its words, some at a time.
@@ -327,14 +327,14 @@ class Learner(Training):
 
     def load_parameters(self, parameters: Mapping[str, Tensor]) -> None:
         """Load parameters, a state_dict of the readable model."""
-        (self.kernel.load if self._has_updating_kernel else self.model.load_state_dict)(parameters)
+        (self.engine.load if self._engine_updates else self.model.load_state_dict)(parameters)
 
     def state(self) -> dict[str, Any]:
-        learnt = {"parameters": self.kernel.export() if self._has_updating_kernel else self.model.state_dict()}
+        learnt = {"parameters": self.engine.export() if self._engine_updates else self.model.state_dict()}
         if self.optimiser is not None:
             learnt["optimiser"] = self.optimiser.state_dict()
         if self.CARRIED:
-            learnt["carried"] = map_tensors(Tensor.clone, getattr(self.kernel, self.CARRIED))
+            learnt["carried"] = map_tensors(Tensor.clone, getattr(self.engine, self.CARRIED))
         return learnt | super().state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -343,7 +343,7 @@ class Learner(Training):
         if self.optimiser is not None:
             self.optimiser.load_state_dict(state["optimiser"])
         if self.CARRIED:
-            setattr(self.kernel, self.CARRIED, state["carried"])
+            setattr(self.engine, self.CARRIED, state["carried"])
 
 
 def map_tensors(function: Callable[[Tensor], Tensor], state: Any) -> Any:

@@ -16,16 +16,16 @@ _PACKAGES = ("data", "evaluation", "models", "training")
 _SECONDS = 10
 
 
-def collect_code_facts(kernel: Any = None) -> dict[str, Any]:
+def collect_code_facts(engine: Any = None) -> dict[str, Any]:
     """Say what code trains.
 
     Args:
-        kernel: What learns; its engine's package counts, and for a stack, which uses parts of all, every engine's.
+        engine: What learns; its engine's package counts, and for a stack, which uses parts of all, every engine's.
 
     Returns:
         `commit` and `dirty`, None outside of a Git repository; `code`, the packages and their digest.
     """
-    packages = sorted({*_PACKAGES, *list_engine_packages(type(kernel).__module__)})
+    packages = sorted({*_PACKAGES, *list_engine_packages(type(engine).__module__)})
     return {**read_git_state(), "code": {"packages": packages, "sha256": digest_packages(tuple(packages))}}
 
 

@@ -67,7 +67,7 @@ class ReplicaTraining:
     code: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.code = collect_code_facts(getattr(self.training, "kernel", None))
+        self.code = collect_code_facts(getattr(self.training, "engine", None))
         if is_own(model := self.job.resolved.config["model"]["name"]):
             self.code["sources"] = compute_source_digest(model)
 
@@ -155,7 +155,7 @@ class Trainer:
     def _write_record(self, member: ReplicaTraining) -> None:
         """Write the record of a member that has ended, and before it the weights, whose checksum the record names."""
         job, training = member.job, member.training
-        facts = collect_run_facts(training.engine, self.device, self.measure_seconds(), self.resumed) | member.code
+        facts = collect_run_facts(training.engine_name, self.device, self.measure_seconds(), self.resumed) | member.code
         if self.stack:
             facts["stack_replicas"] = len(self.members)
         if self.device.type == "cuda":

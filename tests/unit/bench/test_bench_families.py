@@ -167,16 +167,16 @@ def test_a_wrong_gradient_is_found(folder):
     task, _ = made("gso", TINY["gso"]["none"], folder)
     expected = tasks.compute_expected(task)
     # twice the gradient of one matrix gives nearly twice its update, though Adam divides by the gradient's size
-    engine = gso.Engine(task, "reference")
-    train = engine.kernel.train
+    implementation = gso.Engine(task, "reference")
+    train = implementation.engine.train
 
     def doubled(batch, reduction):
         loss = train(batch, reduction)
-        engine.model.A.grad *= 2
+        implementation.model.A.grad *= 2
         return loss
 
-    engine.kernel.train = doubled
-    measured = tasks.check_implementation(task, engine)
+    implementation.engine.train = doubled
+    measured = tasks.check_implementation(task, implementation)
     assert measured["update_norms"]["A"] == pytest.approx(2 * expected["update_norms"]["A"], rel=0.05)
     assert "update of A" in find_disagreement(expected, measured)
 
@@ -187,9 +187,9 @@ def test_a_timed_engine_that_is_off_in_its_log_perplexity_is_refused(folder, mon
     expected = tasks.compute_expected(task)
     stream, facts = worker.prepare_stream("loglinear", "fused", folder)
     assert compute_log_perplexity_error(expected, facts) < 1e-6
-    kernel = type(stream.implementation.kernel)
-    original = kernel.evaluate
-    monkeypatch.setattr(kernel, "evaluate", lambda self, x, y: original(self, x, y) + 0.01)
+    engine = type(stream.implementation.engine)
+    original = engine.evaluate
+    monkeypatch.setattr(engine, "evaluate", lambda self, x, y: original(self, x, y) + 0.01)
     wrong = worker.prepare_stream("loglinear", "fused", folder)[1]
     assert find_disagreement(expected, wrong).startswith("the log-perplexity is off by 0.002 nats")
 

@@ -22,9 +22,9 @@ def test_an_exploding_network_has_a_loss_that_is_not_finite():
             p.normal_(0.0, 0.2, generator=generator)
         model.E.mul_(1e6)
     (batch,) = pack_lines(random_split(6, [60, 60]), np.arange(2), 64)
-    kernel = FusedEngine(model)
-    assert not np.isfinite(kernel.train(batch, "mean-tokens"))
-    assert not np.isfinite(kernel.evaluate(batch)[0].mean())
+    engine = FusedEngine(model)
+    assert not np.isfinite(engine.train(batch, "mean-tokens"))
+    assert not np.isfinite(engine.evaluate(batch)[0].mean())
 
 
 @pytest.mark.parametrize("size", [1, 3, 4, 64])

@@ -56,12 +56,12 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
     gradients = dict(
         zip(parameters, torch.autograd.grad(-inner.sum() / len(y), list(parameters.values())), strict=True)
     )
-    kernel = engine(exactly if engine is ReferenceEngine else made)
-    start = {name: value.double() for name, value in kernel.export().items()}
-    loss = kernel.train(x, y, RMSPropSettings(**FAR, floor=floor))
+    trained = engine(exactly if engine is ReferenceEngine else made)
+    start = {name: value.double() for name, value in trained.export().items()}
+    loss = trained.train(x, y, RMSPropSettings(**FAR, floor=floor))
     assert loss == pytest.approx(-log_p.detach().sum().item(), rel=1e-5)
     for name, gradient in gradients.items():
-        change = (start[name] - kernel.export()[name].double()) / 1e3
+        change = (start[name] - trained.export()[name].double()) / 1e3
         assert (change - gradient).norm() < exact * (gradient.norm() + 1e-3), name
 
 

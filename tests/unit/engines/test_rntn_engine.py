@@ -83,9 +83,9 @@ def test_a_bound_cuts_off_the_error_from_the_output_and_that_from_the_next_state
     assert (cut_off > data.tokens, none) == (True, 0)
     for bound, steps in ((0.05, bounded), (0.0, free)):
         model.load_state_dict(start)
-        kernel = engine(model if engine is ReferenceEngine else copy.deepcopy(model).float())
-        kernel.train(data, SGDSettings(1.0, "sum", dropout=0.0, key=0, error_bound=bound))
-        change = start["W_h"] - kernel.export()["W_h"].double()
+        trained = engine(model if engine is ReferenceEngine else copy.deepcopy(model).float())
+        trained.train(data, SGDSettings(1.0, "sum", dropout=0.0, key=0, error_bound=bound))
+        change = start["W_h"] - trained.export()["W_h"].double()
         assert (change - steps).norm() < exact * steps.norm() + 10 * exact * (engine is FusedEngine)
     assert (bounded - free).norm() > 0.1 * free.norm()
 

@@ -34,15 +34,15 @@ def recorded(made):
 
     def watched(*arguments, **changes):
         training = made(*arguments, **changes)
-        training.given, train = [], training.kernel.train
+        training.given, train = [], training.engine.train
 
         def watch(x, y, masks, **options):
-            before = tuple(s.clone() for s in training.kernel.state)
+            before = tuple(s.clone() for s in training.engine.state)
             loss = train(x, y, masks, **options)
-            training.given.append((x, y, masks, options, before, training.kernel.state))
+            training.given.append((x, y, masks, options, before, training.engine.state))
             return loss
 
-        training.kernel.train = watch
+        training.engine.train = watch
         return training
 
     return watched
@@ -63,7 +63,7 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, 
     readable = MODELS[model].build(
         {"embedding_size": 12, "hidden_size": 8, "matrices": 3, "mapping": "f"}, vocabulary=60
     )
-    readable.load_state_dict(training.kernel.export())
+    readable.load_state_dict(training.engine.export())
     end = loaded.vocabulary.index("</s>")
     for split in ("valid", "test"):
         words = torch.from_numpy(loaded.splits[split].tokens).long()

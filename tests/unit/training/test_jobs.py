@@ -58,8 +58,8 @@ def test_a_replica_that_diverges_leaves_its_record_and_the_others_finish(monkeyp
 
     def poisoned(stack, trainings):
         if len(trainings) == REPLICAS and trainings[1].step == 4:
-            kernel = trainings[1].kernel
-            kernel.load({name: value * float("nan") for name, value in kernel.export().items()})
+            engine = trainings[1].engine
+            engine.load({name: value * float("nan") for name, value in engine.export().items()})
         return advance(stack, trainings)
 
     monkeypatch.setattr(Stack, "advance", poisoned)

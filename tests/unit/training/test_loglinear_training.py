@@ -29,7 +29,7 @@ def loaded(small):
 def get_readable_model(training):
     """The readable model with a training's weights, in float64."""
     model = training.build_model(lexicon=training.lexicon)
-    model.load_state_dict(training.kernel.export())
+    model.load_state_dict(training.engine.export())
     return model.double()
 
 
@@ -62,13 +62,13 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, 
 def test_training_stops_three_epochs_after_the_best_and_tells_both(made, monkeypatch):
     valid = [5.0, 4.0, 4.2, 4.0, 4.1, 1.0]
     training = made(max_epochs=60, batch_size=500)
-    monkeypatch.setattr(training.kernel, "train", lambda x, y, _: (3.0 - 0.1 * training.epoch) * y.numel())
+    monkeypatch.setattr(training.engine, "train", lambda x, y, _: (3.0 - 0.1 * training.epoch) * y.numel())
 
     def evaluate(x, y):
         offset = {"valid": 0.0, "test1": 10.0, "test2": 20.0}.get(training.part, 30.0)
         return (valid[min(training.epoch, 4)] + offset) * y.numel()
 
-    monkeypatch.setattr(training.kernel, "evaluate", evaluate)
+    monkeypatch.setattr(training.engine, "evaluate", evaluate)
     metrics = values(finish(training))
     # 4.0 again is no improvement
     assert [h["valid"] for h in training.history] == pytest.approx(valid[:5])

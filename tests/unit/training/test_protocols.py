@@ -99,7 +99,7 @@ def test_random_streams_are_apart():
 def test_it_goes_on_from_its_state_to_the_same_bits(make, case, engine):
     """From the first and last states of a part, and some between them."""
     original = make(case, 1, engine)
-    assert engine in ("auto", original.engine)
+    assert engine in ("auto", original.engine_name)
     states = states_of(original, "part" if hasattr(original, "part") else None)
     borders = [i for i, (one, other) in enumerate(pairwise(states)) if one[0] != other[0]]
     chosen = sorted({0, 1, len(states) // 2, len(states) - 1, *borders[:3], *borders[-3:]})
@@ -377,8 +377,8 @@ def test_a_member_that_diverges_leaves_the_others_as_they_are(make, case):
     healthy, stack = Stack(CPU), Stack(CPU)
     expected = together(healthy, [make(case, r, healthy, precision="float64") for r in range(REPLICAS)])
     trainings = [make(case, replica, stack, precision="float64") for replica in range(REPLICAS)]
-    parameters = trainings[1].kernel.export()
-    trainings[1].kernel.load({name: torch.full_like(value, torch.nan) for name, value in parameters.items()})
+    parameters = trainings[1].engine.export()
+    trainings[1].engine.load({name: torch.full_like(value, torch.nan) for name, value in parameters.items()})
     results = stack.advance(trainings)
     while isinstance(results[1], str):
         results = stack.advance(trainings)

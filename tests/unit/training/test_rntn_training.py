@@ -26,16 +26,16 @@ def test_how_the_text_is_handed_over_decides_nothing(made, engine, model):
     for one, other in zip(finish(original).curves, finish(pieces).curves, strict=True):
         tolerance = 1e-12 if one["split"] == "train" else 0
         assert one["y"] == pytest.approx(other["y"], rel=tolerance, abs=0)
-    assert same_bits(pieces.kernel.export(), original.kernel.export())
+    assert same_bits(pieces.engine.export(), original.engine.export())
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 def test_a_bound_on_errors_reaches_the_engine(made, engine):
     """Under a bound next to 0 the output alone learns."""
     training = made(0, engine, matrices=5, error_bound=1e-30)
-    before = training.kernel.export()
+    before = training.engine.export()
     finish(training)
-    changed = {name for name, value in training.kernel.export().items() if not value.equal(before[name])}
+    changed = {name for name, value in training.engine.export().items() if not value.equal(before[name])}
     assert changed == {"W_o", "b_o"}
 
 
@@ -49,10 +49,10 @@ def replay_entropies(monkeypatch):
         def evaluate(data):
             if training.part == "valid":
                 evaluate.now = next(entropies)
-                training.validated.append(training.kernel.export())
+                training.validated.append(training.engine.export())
             return evaluate.now * len(data.targets)
 
-        monkeypatch.setattr(training.kernel, "evaluate", evaluate)
+        monkeypatch.setattr(training.engine, "evaluate", evaluate)
         return training
 
     return tell
@@ -71,11 +71,11 @@ def test_rnnlm_schedule_halves_from_the_first_failure_and_undoes_epochs_that_mad
     while not training.finished:
         training.advance()
         if training.next == 0 and len(undone) < training.epoch:
-            undone.append(not same_bits(training.kernel.export(), training.validated[-1]))
+            undone.append(not same_bits(training.engine.export(), training.validated[-1]))
     # 4.5/4.49 < 1.003 begins the halving, 4.6 is worse than 4.49 and fails again, 4.6/4.3 does not fail but halves.
     assert [h["learning_rate"] for h in training.history] == [0.1, 0.1, 0.05, 0.025, 0.0125, 0.00625]
     assert undone == [False, False, False, True, False, False]
-    assert same_bits(training.kernel.export(), training.validated[5])
+    assert same_bits(training.engine.export(), training.validated[5])
 
 
 def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(made, replay_entropies):
@@ -84,7 +84,7 @@ def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(
         training = replay_entropies(made(schedule="rnnlm"), entropies)
         while not training.finished:
             training.advance()
-            after.append(training.kernel.export())
+            after.append(training.engine.export())
             if training.epoch == stop:
                 stop, state = None, copy.deepcopy(training.state())
                 training = replay_entropies(made(schedule="rnnlm"), entropies)

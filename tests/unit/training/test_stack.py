@@ -146,7 +146,7 @@ def test_a_step_touches_the_rows_that_it_reads_alone(small, short, protocol):
     short(protocol)
     changes, tables = TABLES[protocol]
     training, inputs = small(protocol, 0, Stack(CPU), **changes), []
-    member = training.kernel
+    member = training.engine
     loss, before = member.compute_loss, member.export()
 
     def watched(parameters, batch):
@@ -165,7 +165,7 @@ def test_members_that_train_and_read_at_once_leave_one_another_alone(small):
     """One trains while the other reads: neither is changed by the other's request, nor by one that leaves."""
     stack = Stack(CPU)
     trainings = [small("subsequence-sgd", replica, stack) for replica in range(MEMBERS)]
-    members, data = [training.kernel for training in trainings], trainings[0].data["valid"]
+    members, data = [training.engine for training in trainings], trainings[0].data["valid"]
     before = [member.export() for member in members]
     settings = SGDSettings(learning_rate=0.1, reduction="sum", dropout=0.0, key=0)
     stack.compute_requests([members[0].train(data, settings), members[1].evaluate(data)])

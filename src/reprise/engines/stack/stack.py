@@ -82,9 +82,9 @@ class Stack:
         return notes
 
     def remove_all_but(self, trainings: Sequence[Any]) -> None:
-        """Remove all members but the `kernel` of each of these trainings."""
-        kernels = [getattr(training, "kernel", None) for training in trainings]
-        remaining = [kernel for kernel in kernels if isinstance(kernel, Member)]
+        """Remove all members but the `engine` of each of these trainings."""
+        engines = [getattr(training, "engine", None) for training in trainings]
+        remaining = [engine for engine in engines if isinstance(engine, Member)]
         if finished := [member for member in self.members if member not in remaining]:
             self.remove_members(finished)
 

@@ -57,7 +57,7 @@ class CharacterWindows(Steps):
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(self.model, self.make_generator("weights"))
         # Texts are drawn and measured on the CPU, which trains as fast as they are needed.
-        self.build_kernel(self.model, choose_reference)
+        self.build_engine(self.model, choose_reference)
         settings = {
             "learning_rate": self.options["learning_rate"],
             "rho": self.options["decay"],

@@ -20,7 +20,7 @@ class CorpusFacts(Pieces):
 
     unit = "corpus"
     total = 1
-    engine = "none"
+    engine_name = "none"
 
     def prepare(self) -> None:
         if self.path is None:

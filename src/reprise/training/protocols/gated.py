@@ -41,7 +41,7 @@ class BatchedSGD(HalvingSchedule):
             raise UserError(f"{self.path}: the training text has fewer words than batch_size streams; lower it")
         model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, options["weight_range"], self.make_generator("weights"))
-        self.build_kernel(model, choose)
+        self.build_engine(model, choose)
         self.begin_training({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
 
     def length(self) -> int:
@@ -60,11 +60,11 @@ class BatchedSGD(HalvingSchedule):
         first, self.next = self.next, min(self.next + self.window, self.length())
         x, y = (part[first : self.next].long() for part in self.data[self.part])
         if first == 0:
-            self.kernel.reset(x.shape[1])
+            self.engine.reset(x.shape[1])
         if self.part != "train":
-            return (yield self.kernel.evaluate(x, y))
+            return (yield self.engine.evaluate(x, y))
         return (
-            yield self.kernel.train(
+            yield self.engine.train(
                 x,
                 y,
                 self._draw_masks(first, *x.shape),
@@ -77,7 +77,7 @@ class BatchedSGD(HalvingSchedule):
     @torch.no_grad()
     def read_parts(self, report_progress: Callable[[str], None]) -> None:
         """Read both texts side by side, as two streams of a batch, which is quicker; the longer one ends alone."""
-        model, steps = self.kernel.model, self.options["steps"] * self.options["batch_size"] // 2
+        model, steps = self.engine.model, self.options["steps"] * self.options["batch_size"] // 2
         device = next(model.parameters()).device
         texts = {part: self.data[part] for part in self.PARTS if part not in self.TRAINED_PARTS}
         self.sums |= dict.fromkeys(texts, 0.0)
@@ -113,7 +113,7 @@ class BatchedSGD(HalvingSchedule):
             return None
         widths = sizes["embedding_size"], sizes["hidden_size"]
         keys = (counters.key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT))
-        place = self.kernel.device, self.dtype  # on a GPU these numbers would take longer on the CPU than the step
+        place = self.engine.device, self.dtype  # on a GPU these numbers would take longer on the CPU than the step
         masks = (
             counters.dropout_mask_torch(key, first * B, T * B, width, p, *place)
             for key, width in zip(keys, widths, strict=True)

@@ -50,7 +50,7 @@ class LineEpochs(BatchEpochs):
         start = make_initial_model(
             model["name"], model["options"], len(self.vocabulary), self.make_generator("weights")
         )
-        self.build_kernel(start, choose)
+        self.build_engine(start, choose)
         self.use_adam(fused=True)
         self.best_metrics: list[dict[str, Any]] = []  # of the best epoch's validation
         self.diverged: dict[str, Any] | None = None
@@ -69,7 +69,7 @@ class LineEpochs(BatchEpochs):
         """Train on a batch, or read one: then the nats of each line are kept, and summed when all lines are read."""
         batch = self.batches[self.next]
         if self.part != "train":
-            nats, likeliest = yield self.kernel.evaluate(batch)
+            nats, likeliest = yield self.engine.evaluate(batch)
             self.line_losses.append(tuple(map(torch.from_numpy, (batch.places, nats, likeliest))))
         elif not math.isfinite(loss := (yield self.update(batch, self.options["loss_reduction"]))):
             self._diverge("training loss", batch=self.next)
@@ -80,7 +80,7 @@ class LineEpochs(BatchEpochs):
 
     def differentiate(self, batch: PackedBatch, reduction: str) -> float:
         """Leave the gradients of a batch in the parameters; return the summed loss in nats."""
-        return self.kernel.train(batch, reduction)
+        return self.engine.train(batch, reduction)
 
     def clip(self) -> None:
         """Shorten the gradients to the configured norm; 0 is none."""

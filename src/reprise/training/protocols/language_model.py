@@ -78,8 +78,8 @@ class LanguageModel(RateSchedule):
         check_contract(model, len(loaded.vocabulary))
         self.model = model.to(self.device, self.dtype)
         self.parameters = sum(p.numel() for p in model.parameters())
-        self.kernel = choose_reference("auto" if stacked else self.requested_engine, self.model)
-        self.engine = STACKED if stacked else self.kernel.name
+        self.engine = choose_reference("auto" if stacked else self.requested_engine, self.model)
+        self.engine_name = STACKED if stacked else self.engine.name
         self.set_optimiser(self._make_optimiser)
         self.unigram = compute_unigram_loss(
             loaded.splits["train"].tokens, loaded.splits["valid"].tokens, len(loaded.vocabulary)

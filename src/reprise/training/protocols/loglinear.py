@@ -68,8 +68,8 @@ class Windows(Epochs):
         model = self.build_model(lexicon=self.lexicon)
         initialise(model, self.make_generator("weights"))
         self.features = model.features
-        self.build_kernel(model, choose)
-        self.optimiser = self.kernel
+        self.build_engine(model, choose)
+        self.optimiser = self.engine
         self.margins: list[float] = []
         self.samples: list[dict[str, Any]] = []
 
@@ -95,12 +95,12 @@ class Windows(Epochs):
         training = self.part == "train"
         x, y = self.text.get_batch(self._get_split(), number, self.epoch if training else None)
         if self.text.is_carried and number == 0:
-            self.kernel.reset(x.shape[1])
+            self.engine.reset(x.shape[1])
         if training:
-            return (yield self.kernel.train(x, y, make_rmsprop_settings(self.options)))
+            return (yield self.engine.train(x, y, make_rmsprop_settings(self.options)))
         if self.part in self.loss_receivers and not self.text.is_carried:
             return self._read_windows(x, y, self.loss_receivers[self.part])
-        return (yield self.kernel.evaluate(x, y))
+        return (yield self.engine.evaluate(x, y))
 
     def _measure_margins(self, span: slice) -> Work:
         """Return log p(right) - log p(wrong) of these pairs."""
@@ -109,7 +109,7 @@ class Windows(Epochs):
             (indices,) = np.nonzero(pairs.split[span] == number)
             if len(indices):
                 before = self.text.get_words_before(split, torch.from_numpy(pairs.position[span][indices]))
-                log_p = yield self.kernel.compute_log_probabilities(before)
+                log_p = yield self.engine.compute_log_probabilities(before)
                 forms = (words[span][indices].astype(np.int64) for words in (pairs.right, pairs.wrong))
                 right, wrong = (torch.from_numpy(words)[:, None] for words in forms)
                 margins[indices] = (log_p.gather(1, right) - log_p.gather(1, wrong))[:, 0].double().numpy()
@@ -156,7 +156,7 @@ class Windows(Epochs):
 
     def _log_probabilities(self, windows: Tensor) -> Tensor:
         """Compute log p of the word after each window (T, B), (B, V), in nats."""
-        return compute_result(self.kernel.compute_log_probabilities(windows))
+        return compute_result(self.engine.compute_log_probabilities(windows))
 
     def describe_progress(self) -> str:
         """Describe the last epoch."""

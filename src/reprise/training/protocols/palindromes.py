@@ -26,7 +26,7 @@ class FinalDigit(Steps):
         self.total, self.length = self.options["steps"], self.config["data"]["options"]["length"]
         self.model = self.build_model(input_size=DIGITS, output_size=DIGITS)
         initialise_by_fan_in(self.model, self.make_generator("weights"))
-        self.build_kernel(self.model, choose)
+        self.build_engine(self.model, choose)
         self.use_adam()
         self.data = self.make_generator("data")
         self.log: dict[str, list[float]] = {"step": [], "cross_entropy": [], "accuracy": []}
@@ -42,7 +42,7 @@ class FinalDigit(Steps):
 
     def differentiate(self, x: Tensor, y: Tensor) -> tuple[float, int]:
         """Differentiate on digits x (T-1, B) and y (B,); return the mean loss in nats, and how many are right."""
-        return self.kernel.compute_gradients(x, y)
+        return self.engine.compute_gradients(x, y)
 
     def clip(self) -> None:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options["clip_norm"])

@@ -68,7 +68,7 @@ class Recall(_NamedTexts, Steps):
     def prepare(self) -> None:
         self.total = self.options["steps"]
         self.model = self.make_first_model()
-        self.build_kernel(self.model, choose_reference)  # such small networks are fastest on the CPU
+        self.build_engine(self.model, choose_reference)  # such small networks are fastest on the CPU
         self.use_adam()
         self.data = self.make_generator("data")
         self.log: dict[str, list[float]] = {"step": [], "nats_at_blank": []}
@@ -151,7 +151,7 @@ class RandomJacobians(_NamedTexts, Pieces):
 
     unit = "network"
     total = 1
-    engine = "reference"
+    engine_name = "reference"
 
     def prepare(self) -> None:
         self.model = self.make_first_model()

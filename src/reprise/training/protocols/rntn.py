@@ -38,7 +38,7 @@ class SubsequenceSGD(HalvingSchedule):
         factors = {"v": 1.0} if options.get("factor_law") == "one" else None
         std, biases = options["weight_std"], options["bias_law"]
         initialise(model, std, self.make_generator("weights"), biases=biases, constants=factors)
-        self.build_kernel(model, choose)
+        self.build_engine(model, choose)
         self.begin_training({split: data.tokens for split, data in self.data.items()}, loaded)
 
     def length(self) -> int:
@@ -50,7 +50,7 @@ class SubsequenceSGD(HalvingSchedule):
         self.next = min(self.next + piece_size, self.length())
         if self.part != "train":
             arguments = {"receive_losses": self.loss_receivers[self.part]} if self.part in self.loss_receivers else {}
-            return (yield self.kernel.evaluate(data.slice(first, self.next), **arguments))
+            return (yield self.engine.evaluate(data.slice(first, self.next), **arguments))
         settings = SGDSettings(
             learning_rate=self.learning_rate,
             reduction=self.options["loss_reduction"],
@@ -58,7 +58,7 @@ class SubsequenceSGD(HalvingSchedule):
             key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
             error_bound=self.options.get("error_bound", 0.0),
         )
-        return (yield self.kernel.train(data.slice(first, self.next), settings))
+        return (yield self.engine.train(data.slice(first, self.next), settings))
 
     def measure(self, report_progress: Callable[[str], None]) -> Outcome:
         """Read the texts piece by piece, so that somebody can be told how far. See `Learner.measure`."""
@@ -68,7 +68,7 @@ class SubsequenceSGD(HalvingSchedule):
     def read_words(self, split: str, receive_losses: LossReceiver) -> None:
         """See `Learner`; of the engine `reference`."""
         require_known(split, self.data, "--by-count", "split")
-        self.kernel.evaluate(self.data[split], receive_losses)
+        self.engine.evaluate(self.data[split], receive_losses)
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         model = self.get_readable_model()

@@ -101,7 +101,7 @@ class SentenceEpochs(BatchEpochs):
         self.counts = {split: len(items.classes) for split, items in self.items.items()}
         model = self.build_model(vocabulary=len(loaded.vocabulary), classes=self.count_classes(loaded))
         initialise(model, self.make_generator("weights"))
-        self.build_kernel(model, choose_reference)
+        self.build_engine(model, choose_reference)
         self.use_adam(fused=True)
         self.right: list[dict[str, list[int]]] = []  # answers by split and group, of every epoch
 

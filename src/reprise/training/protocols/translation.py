@@ -92,7 +92,7 @@ class Translation(BatchEpochs):
         self.pairs["translate"] = self.pairs["test"]
         model = self.build_model(source_vocabulary=len(source.vocabulary), vocabulary=len(self.corpus.vocabulary))
         initialise(model, self.make_generator("weights"))
-        self.build_kernel(model, choose_reference)
+        self.build_engine(model, choose_reference)
         self.use_adam(fused=True)
         self.translations: dict[int, list[int]] = {}  # by number of the pair
 

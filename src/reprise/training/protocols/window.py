@@ -36,7 +36,7 @@ class WindowSGD(HalvingSchedule):
         }
         model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, self.make_generator("weights"))
-        self.build_kernel(model, choose)
+        self.build_engine(model, choose)
         self.begin_training({split: len(text) for split, text in texts.items()}, loaded)
         self._order: tuple[int, Tensor] | None = None
 
@@ -49,10 +49,10 @@ class WindowSGD(HalvingSchedule):
         piece = slice(self.next, min(self.next + size, self.length()))
         self.next = piece.stop
         if not training:
-            return (yield self.kernel.evaluate(x[piece], y[piece]))
+            return (yield self.engine.evaluate(x[piece], y[piece]))
         chosen = self.draw_order()[piece]
         settings = {"learning_rate": self.learning_rate, "clip_norm": self.options["clip_norm"]}
-        return (yield self.kernel.train(x[chosen], y[chosen], **settings))
+        return (yield self.engine.train(x[chosen], y[chosen], **settings))
 
     def next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p after the symbols, before which boundary words stand."""
