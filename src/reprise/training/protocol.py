@@ -54,7 +54,7 @@ class Training(ABC):
     KEPT: tuple[str, ...] = ()
     unit: str
     total: int
-    parameters: int
+    parameter_count: int
     engine_name: str
     vocabulary_sha256: str | None = None
 
@@ -168,7 +168,7 @@ class Pieces(Training):
 
     KEPT = ("results",)
     engine_name = "numpy"
-    parameters = 0
+    parameter_count = 0
 
     def __init__(self, *arguments: Any) -> None:
         self.results: list[Any] = []
@@ -215,7 +215,7 @@ class Learner(Training):
     def build_engine(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
         """Make the engine that `choose` has for the model, whose first weights are in float32."""
         self.model = model.to(dtype=self.dtype)
-        self.parameters = sum(p.numel() for p in model.parameters())
+        self.parameter_count = sum(p.numel() for p in model.parameters())
         if isinstance(self.requested_engine, Stack):
             self.engine = join_stack(self.requested_engine, self.protocol, model, self.options)
         else:

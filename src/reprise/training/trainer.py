@@ -163,7 +163,9 @@ class Trainer:
         outcome = training.outcome()
         if not member.diverged and job.resolved.keeps_weights(job.replica):
             facts |= _save_reported_weights(job, training)
-        member.record = make_record(job.resolved, job.replica, outcome, training.parameters, member.diverged, facts)
+        member.record = make_record(
+            job.resolved, job.replica, outcome, training.parameter_count, member.diverged, facts
+        )
         write_record(job.output, member.record)
 
     def _resume(self) -> None:

@@ -62,7 +62,7 @@ def test_a_replica_counts_the_lines_of_a_fold_as_by_hand(small, made, fold, orde
     (by_order,) = (c for c in outcome.curves if (c["split"], c["axis"]) == ("test", "order"))
     assert (by_order["x"], by_order["y"][-1]) == ([*range(1, order + 1)], metrics["test", "cross_entropy"][0])
     contexts = {(context(line, t, k), line[t]) for line in counted for t in range(1, len(line)) for k in range(order)}
-    assert training.parameters == len(contexts)
+    assert training.parameter_count == len(contexts)
 
 
 def test_the_validation_lines_may_be_counted(small, made):
@@ -80,4 +80,4 @@ def test_the_7_gram_of_the_real_text(made, mirror, tmp_path):
     metrics = values(finish(training))
     assert metrics["test", "cross_entropy"] == pytest.approx(1.0555, abs=5e-5)
     assert metrics["test", "predicted_characters"] == 1_121_066
-    assert training.parameters == 915_334
+    assert training.parameter_count == 915_334

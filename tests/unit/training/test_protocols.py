@@ -106,7 +106,7 @@ def test_it_goes_on_from_its_state_to_the_same_bits(make, case, engine):
     for i in (i for i in chosen if i < len(states)):
         resumed = make(case, 1, engine)
         assert_resumes(resumed, states[i][1], original)
-        assert (resumed.done, resumed.parameters) == (original.done, original.parameters)
+        assert (resumed.done, resumed.parameter_count) == (original.done, original.parameter_count)
 
 
 STOPPED = [(case, "auto", 2) for case in (*LEARN, *COUNT)] + [("final-digit", "stacked", rounds) for rounds in (1, 5)]

@@ -53,7 +53,7 @@ def test_a_record_has_every_order_and_every_part_of_the_text(counted, loaded, bo
     assert metrics["test", "cross_entropy"] == metrics["test", "cross_entropy_order_3"] == entropy[3]
     assert metrics["train", "stored_order_2_halved_2_times"] == stored["train", "stored_order_2"][sizes[0]]
     assert metrics["test", "source_entropy"] == loaded.facts["source_nats"]["test"] < entropy[2]
-    assert training.parameters == sum(metrics["train", f"stored_order_{n}"] for n in (1, 2, 3))
+    assert training.parameter_count == sum(metrics["train", f"stored_order_{n}"] for n in (1, 2, 3))
 
 
 def test_where_a_word_has_no_probability_there_is_no_cross_entropy(counted, loaded):

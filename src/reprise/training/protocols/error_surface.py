@@ -17,7 +17,7 @@ class ErrorSurface(Pieces):
 
     unit = "part"
     total = 2
-    parameters = 2
+    parameter_count = 2
 
     def prepare(self) -> None:
         self.unit_model = self.build_model()

@@ -77,7 +77,7 @@ class LanguageModel(RateSchedule):
             initialise(model, self.options["initialisation"])
         check_contract(model, len(loaded.vocabulary))
         self.model = model.to(self.device, self.dtype)
-        self.parameters = sum(p.numel() for p in model.parameters())
+        self.parameter_count = sum(p.numel() for p in model.parameters())
         self.engine = choose_reference("auto" if stacked else self.requested_engine, self.model)
         self.engine_name = STACKED if stacked else self.engine.name
         self.set_optimiser(self._make_optimiser)

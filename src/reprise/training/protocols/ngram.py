@@ -35,7 +35,7 @@ class NGramCount(Pieces):
         predicted = {split: self.model.list_predictions(self.lines, chosen) for split, chosen in held_out.items()}
         self.held_out = {split: (HeldOut(positions), places) for split, (positions, places) in predicted.items()}
         self.total = self.model.order
-        self.parameters = 0  # n-grams whose count is kept
+        self.parameter_count = 0  # n-grams whose count is kept
         self.probabilities: dict[str, np.ndarray] = {}
 
     def advance(self) -> str:
@@ -44,7 +44,7 @@ class NGramCount(Pieces):
         for split, (held_out, _) in self.held_out.items():
             self.probabilities[split] = p = self.model.estimate(self.counts, held_out, n)
             losses[split] = float(-np.log(p).mean())
-        self.parameters += len(self.counts.table(n).keys)
+        self.parameter_count += len(self.counts.table(n).keys)
         self.results.append(losses)
         return f"{len(self.results)}-gram: test {losses['test']:.4f} nats/token"
 

@@ -155,7 +155,7 @@ class RandomJacobians(_NamedTexts, Pieces):
 
     def prepare(self) -> None:
         self.model = self.make_first_model()
-        self.parameters = sum(p.numel() for p in self.model.parameters())
+        self.parameter_count = sum(p.numel() for p in self.model.parameters())
 
     def advance(self) -> str:
         self.results.append(self.probe(self.model))

@@ -181,7 +181,7 @@ class SentenceEpochs(BatchEpochs):
                 outcome.metrics += self._make_group_metrics(split, "guessing", right)
         if self.epoch:
             self.add_epoch_counts(outcome)
-            rest = self.parameters - self.model.network.x.numel()
+            rest = self.parameter_count - self.model.network.x.numel()
             outcome.metrics.append(make_metric("train", "parameters_without_vectors", rest, "parameters", 1))
         return outcome
 

@@ -46,7 +46,7 @@ class WordNGramCount(Pieces):
         self._counts: NGramCounts | None = None
 
     @property
-    def parameters(self) -> int:
+    def parameter_count(self) -> int:
         """Count the n-grams of all orders in the whole text."""
         return sum(int(model["stored"]) for model in self.results[self.total - self.model.order :])
 

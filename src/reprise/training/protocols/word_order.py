@@ -45,7 +45,7 @@ class WordOrder(Pieces):
         self.texts["phrases"] = self._hold_out(list(self.phrases.values()))
 
     @property
-    def parameters(self) -> int:
+    def parameter_count(self) -> int:
         """Count the stored n-grams, of the orders that were counted."""
         return sum(len(self.counts.table(n).keys) for n in range(1, len(self.results) + 1))
 
