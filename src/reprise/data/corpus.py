@@ -53,7 +53,7 @@ class Split:
         return cls(tokens.astype(np.int32), np.concatenate([[0], ends]).astype(np.int64))
 
     @property
-    def sentences(self) -> int:
+    def sentence_count(self) -> int:
         """Count the sentences."""
         return len(self.offsets) - 1
 
@@ -124,7 +124,7 @@ class Corpus:
             "boundaries": boundaries,
             "vocabulary": len(counts),
             "tokens": {split: len(data.tokens) for split, data in splits.items()},
-            sentences: {split: data.sentences for split, data in splits.items()},
+            sentences: {split: data.sentence_count for split, data in splits.items()},
         }
         training_counts = np.array(list(counts.values()), np.int64)
         return cls(name, splits, list(counts), training_counts, common_facts | dict(facts), extra=extra or {})

@@ -80,7 +80,7 @@ def test_a_bound_cuts_off_the_error_from_the_output_and_that_from_the_next_state
     with torch.no_grad():
         bounded, cut_off = input_steps(model, data, 0.05)
         free, none = input_steps(model, data, 1e9)
-    assert (cut_off > data.tokens, none) == (True, 0)
+    assert (cut_off > data.token_count, none) == (True, 0)
     for bound, steps in ((0.05, bounded), (0.0, free)):
         model.load_state_dict(start)
         trained = engine(model if engine is ReferenceEngine else copy.deepcopy(model).float())
@@ -122,7 +122,7 @@ def test_sentences_are_cut_from_their_start():
     assert data.reset.tolist() == [True, False, True, True, True]
     assert data.targets.tolist() == list(range(10, 21))
     assert data.inputs.tolist() == [9, 10, 11, 12, 13, 9, 9, 16, 17, 9, 19]
-    assert data.tokens == 11
+    assert data.token_count == 11
 
 
 def test_running_text_is_reset_once():

@@ -224,7 +224,7 @@ ORDERS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "window-sgd": (lambda training: training.draw_order(), lambda training: range(training.counts["train"])),
     "tagging": (
         lambda training: np.concatenate(training.batches),
-        lambda training: range(training.splits["train"].sentences),
+        lambda training: range(training.splits["train"].sentence_count),
     ),
     "translation": (
         lambda training: np.concatenate(training.batches),

@@ -82,7 +82,7 @@ def make_line_corpus(name: str, text: Iterable[str], options: Values) -> Corpus:
     kinds = {tokens: cut_lines(lines, tokens) for tokens in _CUTS}
     split = kinds[options["tokens"]]
     vocabulary = CHARACTERS if options["tokens"] == "characters" else CHARACTERS + PAIRS
-    part = assign_folds(split.sentences, options["folds"], options["fold_seed"])
+    part = assign_folds(split.sentence_count, options["folds"], options["fold_seed"])
     median = {kind: float(np.median(np.diff(data.offsets))) for kind, data in kinds.items()}
     words = " ".join(lines).split()
     types = set(words)
@@ -91,7 +91,7 @@ def make_line_corpus(name: str, text: Iterable[str], options: Values) -> Corpus:
         for kind, counted in (("words", words), ("types", types))
     }
     facts = {
-        "lines": split.sentences,
+        "lines": split.sentence_count,
         "dropped_lines": len(normal) - len(lines),
         "characters": {SPLIT: len(kinds["characters"].tokens)},
         "median_length": median,

@@ -32,7 +32,7 @@ class Subsequences:
         return len(self.reset)
 
     @property
-    def tokens(self) -> int:
+    def token_count(self) -> int:
         """Return the number of predicted words."""
         return len(self.targets)
 

@@ -75,7 +75,7 @@ class SubsequenceMember(Member):
         h_0 = self.h_0.to(like).expand(R, -1)
         masks = None
         if example["dropout"]:  # (R, tokens, H)
-            arguments = data.first_token, data.tokens, len(self.h_0), example["dropout"], like.device, like.dtype
+            arguments = data.first_token, data.token_count, len(self.h_0), example["dropout"], like.device, like.dtype
             masks = torch.stack([counters.dropout_mask_torch(batch["key"], *arguments) for batch in slot_batches])
         x, y = (torch.from_numpy(a.astype(np.int64)).to(stack.device) for a in (data.inputs, data.targets))
         bounds = list(zip(data.offsets.tolist(), data.offsets[1:].tolist(), strict=False))

@@ -39,7 +39,7 @@ class SubsequenceSGD(HalvingSchedule):
         std, biases = options["weight_std"], options["bias_law"]
         initialise(model, std, self.make_generator("weights"), biases=biases, constants=factors)
         self.build_engine(model, choose)
-        self.begin_training({split: data.tokens for split, data in self.data.items()}, loaded)
+        self.begin_training({split: data.token_count for split, data in self.data.items()}, loaded)
 
     def length(self) -> int:
         return len(self.data[self.part])

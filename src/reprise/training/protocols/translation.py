@@ -53,7 +53,7 @@ class Pairs:
     end: int
 
     def __len__(self) -> int:
-        return self.target.sentences
+        return self.target.sentence_count
 
     @property
     def lengths(self) -> tuple[np.ndarray, np.ndarray]:

@@ -38,9 +38,9 @@ class WordNGramCount(Pieces):
         )
         self.held = {split: HeldOut(positions) for split, positions in zip(HELD_OUT, held, strict=True)}
         self.source = loaded.facts.get("source_nats", {})
-        parts = [train.sentences >> halving for halving in range(halvings, -1, -1)]
+        parts = [train.sentence_count >> halving for halving in range(halvings, -1, -1)]
         if parts[0] < 1:
-            raise UserError(f"{self.path}: {train.sentences} sentences cannot be halved {halvings} times")
+            raise UserError(f"{self.path}: {train.sentence_count} sentences cannot be halved {halvings} times")
         self.words = [int(train.offsets[sentences]) for sentences in parts]
         self.total = len(parts) * self.model.order
         self._counts: NGramCounts | None = None
