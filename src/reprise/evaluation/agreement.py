@@ -1,4 +1,4 @@
-"""How often a language model finds the agreeing form more probable: the pairs of `agreement`, judged.
+"""How often a language model finds the agreeing form more probable: the pairs of `minimal_pairs`, judged.
 
 The log-probabilities of both forms are taken after the words before them; a form that only equals the other one counts
 half. What is reported is a share for every group of pairs. Beside it stands the share that the form more frequent in
@@ -23,7 +23,7 @@ _NAMES = ("split", "position", "right", "wrong", "kind", "feature", "distance")
 
 
 @dataclass(frozen=True)
-class Pairs:
+class MinimalPairs:
     """P minimal pairs: the split and place of each, both forms, and the groups that it belongs to."""
 
     splits: list[str]
@@ -38,7 +38,7 @@ class Pairs:
         return len(self.right)
 
     @classmethod
-    def from_corpus(cls, corpus: Corpus, window: int) -> Pairs | None:
+    def from_corpus(cls, corpus: Corpus, window: int) -> MinimalPairs | None:
         """Take the pairs of a corpus with `window` words before them in their split; None where it has no pairs."""
         if "agreement_right" not in corpus.extra or "agreement" not in corpus.facts:
             return None

@@ -19,8 +19,8 @@ from reprise.data.raw import read_lines, read_text
 from reprise.data.synthetic.palindromes import draw_palindromes
 from reprise.data.text import books, ptb, text8, wsj_characters
 from reprise.data.text.character_lines import (
+    BIGRAMS,
     CHARACTERS,
-    PAIRS,
     TEST,
     TRAIN,
     VALID,
@@ -29,7 +29,7 @@ from reprise.data.text.character_lines import (
     normalise_lines,
 )
 
-SYMBOLS = CHARACTERS + PAIRS
+SYMBOLS = CHARACTERS + BIGRAMS
 KEPT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789(),.!¿?:;ÁÉÍÓÚáéíóúñÑü-'`"
 BOOK = (
     "\ufeffThe Project\r\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\n"

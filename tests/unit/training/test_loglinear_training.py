@@ -8,7 +8,7 @@ import torch
 from protocol_helpers import finish, values
 
 from reprise.data.corpus import Corpus
-from reprise.evaluation.agreement import Pairs, list_distances, name_group
+from reprise.evaluation.agreement import MinimalPairs, list_distances, name_group
 from reprise.evaluation.sampling import continue_window
 from reprise.training.protocols.loglinear_text import READ_BATCH_SIZE, SlidingWindows, Streams, WindowsInOrder
 
@@ -160,7 +160,7 @@ def test_pairs_are_grouped_by_feature_kind_and_distance(loaded):
     extra = {f"agreement_{name}": np.array(numbers) for name, numbers in arrays.items()}
     facts = {"agreement": {"splits": ["test1"], "kinds": ["noun", "verb"], "features": ["Gender", "Number"]}}
     made = Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts, facts, {}, loaded.extra | extra)
-    pairs = Pairs.from_corpus(made, 8)
+    pairs = MinimalPairs.from_corpus(made, 8)
     assert len(pairs) == 5, "the first has no eight words before it"
     metrics = {m["metric"]: (m["value"], m["n"]) for m in pairs.make_metrics(np.array([1.0, -1.0, 0.0, 2.0, 1.0]))}
     assert metrics["agreement/all/all/all"] == (0.7, 5)
@@ -171,7 +171,7 @@ def test_pairs_are_grouped_by_feature_kind_and_distance(loaded):
     assert metrics["agreement/Number/all/2"] == (0.0, 1)
     assert "agreement/Gender/all/2" not in metrics
     assert list(list_distances(8)) == ["1", "2", "3-8", "over 8"]
-    assert Pairs.from_corpus(Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts), 8) is None
+    assert MinimalPairs.from_corpus(Corpus("c", loaded.splits, loaded.vocabulary, loaded.counts), 8) is None
 
 
 def test_samples_are_words_with_their_features(made):

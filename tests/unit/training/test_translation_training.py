@@ -10,7 +10,7 @@ from protocol_helpers import finish, values
 
 from reprise.data.pairs.pairs import get_source, get_test_lines
 from reprise.evidence.bleu import compute_bleu
-from reprise.training.protocols.translation import Pairs
+from reprise.training.protocols.translation import SentencePairs
 
 OPTIONS = {"hidden_size": 24, "embedding_size": 16, "layers": 1, "batch_size": 10, "learning_rate": 0.01, "patience": 3}
 OPTIONS |= {"training_sentences": 300, "output_limit": 12, "unit": "gru", "untied": True, "context": True}
@@ -32,7 +32,7 @@ def pairs(loaded):
 
 
 def pairs_of(loaded, split):
-    return Pairs(get_source(loaded).splits[split], loaded.splits[split], loaded.vocabulary.index("</s>"))
+    return SentencePairs(get_source(loaded).splits[split], loaded.splits[split], loaded.vocabulary.index("</s>"))
 
 
 def test_a_batch_holds_its_pairs_and_the_word_before_each(pairs):

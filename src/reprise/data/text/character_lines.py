@@ -11,7 +11,7 @@ from reprise.errors import UserError
 from reprise.options import Values
 
 CHARACTERS = [" ", *"abcdefghijklmnopqrstuvwxyz"]
-PAIRS = [a + b for a in CHARACTERS[1:] for b in CHARACTERS[1:]]
+BIGRAMS = [a + b for a in CHARACTERS[1:] for b in CHARACTERS[1:]]
 SPLIT = "lines"
 TRAIN, VALID, TEST = 0, 1, 2
 """Values of `extra["part"]`."""
@@ -38,9 +38,9 @@ def cut_lines(lines: list[str], tokens: str) -> Split:
     """Cut lines into characters, or into the bigrams of section 4.2.
 
     These are pairs of letters that neither overlap nor leave a word, single letters where one is left over, and spaces:
-    "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + PAIRS.
+    "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + BIGRAMS.
     """
-    ids = {symbol: i for i, symbol in enumerate(CHARACTERS + PAIRS)}
+    ids = {symbol: i for i, symbol in enumerate(CHARACTERS + BIGRAMS)}
     encoded = [np.array([ids[symbol] for symbol in _CUTS[tokens].findall(line)], np.int32) for line in lines]
     return Split(np.concatenate([np.zeros(0, np.int32), *encoded]), compute_offsets(map(len, encoded)))
 
@@ -81,7 +81,7 @@ def make_line_corpus(name: str, text: Iterable[str], options: Values) -> Corpus:
     lines = [line for line in normal if line]
     kinds = {tokens: cut_lines(lines, tokens) for tokens in _CUTS}
     split = kinds[options["tokens"]]
-    vocabulary = CHARACTERS if options["tokens"] == "characters" else CHARACTERS + PAIRS
+    vocabulary = CHARACTERS if options["tokens"] == "characters" else CHARACTERS + BIGRAMS
     part = assign_folds(split.sentence_count, options["folds"], options["fold_seed"])
     median = {kind: float(np.median(np.diff(data.offsets))) for kind, data in kinds.items()}
     words = " ".join(lines).split()

@@ -21,8 +21,8 @@ import numpy as np
 
 from reprise.data.corpus import Corpus, Split, compute_offsets, pack_sparse_rows, rank_by_count
 from reprise.data.raw import describe_fetching
-from reprise.data.treebank.agreement import find_pairs
 from reprise.data.treebank.conllu_rows import Features, Row, Sentence, Treebank, read_treebank
+from reprise.data.treebank.minimal_pairs import find_minimal_pairs
 from reprise.errors import UserError
 from reprise.options import Values
 
@@ -50,7 +50,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     * tag_indptr (V+1,) int64 and tag_indices int32: the tags of type t in the entire corpus are
       tag_indices[tag_indptr[t]:tag_indptr[t+1]], numbers of facts["tags"];
     * train_tag_indptr, train_tag_indices: the same in the split train alone;
-    * agreement_*: the minimal pairs that `reprise.data.treebank.agreement` describes.
+    * agreement_*: the minimal pairs that `reprise.data.treebank.minimal_pairs` describes.
 
     Raises:
         UserError: Options make no sense, or a file is missing, ambiguous or no CoNLL-U.
@@ -66,7 +66,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     training_counts = np.bincount(splits["train"].tokens, minlength=len(ids))
     tag_facts, tag_arrays = _collect_tags(text, texts["train"], ids)
     tests = {split: (parts[split].sentences, find_word_places(texts[split])) for split in ("test1", "test2")}
-    pairs, pair_facts = find_pairs(tests, sentences, ids)
+    pairs, pair_facts = find_minimal_pairs(tests, sentences, ids)
     facts = {  # the numbers of the paper's Tables 1 to 3, and the treebank's own, which no option changes
         "words": {split: sum(map(_is_word, chain(*rows))) for split, rows in texts.items()},
         "unseen_tokens": {split: int((training_counts[data.tokens] == 0).sum()) for split, data in splits.items()},

@@ -12,7 +12,7 @@ from reprise.engines.loglinear import RMSPropSettings, choose
 from reprise.engines.readable import LossReceiver
 from reprise.engines.stack import compute_result
 from reprise.errors import UserError, require_known
-from reprise.evaluation.agreement import Pairs
+from reprise.evaluation.agreement import MinimalPairs
 from reprise.evaluation.sampling import continue_window
 from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
@@ -64,7 +64,7 @@ class Windows(Epochs):
         self.counts = counts | {BOTH_TESTS: sum(counts[split] for split in TESTS)}
         self.lexicon = Lexicon.from_corpus(loaded)
         self.source = loaded.facts.get("source_nats", {})
-        self.pairs = None if self.text.is_carried else Pairs.from_corpus(loaded, self.options["window"])
+        self.pairs = None if self.text.is_carried else MinimalPairs.from_corpus(loaded, self.options["window"])
         model = self.build_model(lexicon=self.lexicon)
         initialise(model, self.make_generator("weights"))
         self.features = model.features

@@ -45,7 +45,7 @@ class PairBatch:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class SentencePairs:
     """The pairs of one split; `end` is the number of `</s>`, which closes every target."""
 
     source: Split
@@ -87,7 +87,7 @@ class Translation(BatchEpochs):
         if not is_parallel(self.corpus):
             raise UserError(f"{self.path}: no parallel text; the protocol translation needs one, such as multi30k")
         source, self.end = get_source(self.corpus), self.corpus.vocabulary.index(SENTENCE_END)
-        self.pairs = {s: Pairs(source.splits[s], self.corpus.splits[s], self.end) for s in SPLITS}
+        self.pairs = {s: SentencePairs(source.splits[s], self.corpus.splits[s], self.end) for s in SPLITS}
         self.counts = {split: len(pairs.target.tokens) for split, pairs in self.pairs.items()}
         self.pairs["translate"] = self.pairs["test"]
         model = self.build_model(source_vocabulary=len(source.vocabulary), vocabulary=len(self.corpus.vocabulary))
