@@ -19,7 +19,7 @@ from reprise.data.synthetic import (
     synthetic_tagged,
     synthetic_tags,
 )
-from reprise.data.synthetic.markov import Chain, make_chain
+from reprise.data.synthetic.markov import MarkovChain, make_chain
 from reprise.data.treebank.tagged import find_most_frequent_tags
 from reprise.models.lexicon import Lexicon
 
@@ -55,7 +55,7 @@ def test_every_row_of_a_source_is_a_distribution_over_different_words(size):
 def test_entropy_of_a_chain_worked_by_hand():
     """`</s>` -> a; a -> </s>, a, b with 1/2, 1/4, 1/4; b -> </s>: pi = (3, 4, 1) / 8."""
     half, quarter = 1 << 15, 1 << 14
-    source = Chain(["</s>", "a", "b"], [[1], [0, 1, 2], [0]], [[1 << 16], [half, quarter, quarter], [1 << 16]])
+    source = MarkovChain(["</s>", "a", "b"], [[1], [0, 1, 2], [0]], [[1 << 16], [half, quarter, quarter], [1 << 16]])
     assert np.allclose(source.compute_stationary(), [3 / 8, 4 / 8, 1 / 8])
     assert source.compute_entropy_rate() == pytest.approx(0.5 * 1.5 * np.log(2))
     drawn = source.sample(4000, 3, 0)
@@ -134,7 +134,7 @@ def test_pairs_are_a_cipher_with_neighbours_exchanged(tmp_path):
 
 
 def test_posteriors_are_those_of_all_tag_sequences():
-    source = synthetic_tagged.make_source(40, 3)
+    source = synthetic_tagged.make_hidden_markov_model(40, 3)
     words = source.sample(1, Random("x"))[0][0][:3]
     joint = np.zeros((len(words), synthetic_tagged.TAGS))
     filtered = np.zeros_like(joint)

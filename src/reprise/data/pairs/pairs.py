@@ -19,7 +19,7 @@ Pair = tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """The source language of a parallel corpus; its sentences have no sign at their ends."""
 
     vocabulary: list[str]
@@ -59,11 +59,11 @@ def make_parallel_corpus(
     return Corpus.from_counts(name, y, written, SENTENCE_END, facts, extra, sentences="pairs")
 
 
-def get_source(corpus: Corpus) -> Source:
+def get_source(corpus: Corpus) -> SourceText:
     """Return the source side of a corpus that `make_parallel_corpus` made."""
     extra = corpus.extra
     splits = {split: Split(extra[f"source_tokens.{split}"], extra[f"source_offsets.{split}"]) for split in SPLITS}
-    return Source(_unpack(extra[_WORDS]), splits)
+    return SourceText(_unpack(extra[_WORDS]), splits)
 
 
 def get_test_lines(corpus: Corpus) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ _MEMBERS, _FOLLOWERS, _ENDS, _TEXTS = 1, -1, -2, -3
 
 
 @dataclass(frozen=True)
-class Chain:
+class MarkovChain:
     """Words (number 0 is `</s>`) and sparse transition rows.
 
     P(successors[i][k] | i) = weights[i][k] / 2**16.
@@ -85,7 +85,7 @@ class Chain:
         return float(-np.mean(np.log(self.get_transitions()[[0, *drawn[:-1]], drawn])))
 
 
-def make_chain(size: int, seed: int) -> Chain:
+def make_chain(size: int, seed: int) -> MarkovChain:
     """Return a source of `size` words, at least 16, `</s>` included; seeds give other sources.
 
     Its sentences have 12 to 13 words in the mean; none is empty.
@@ -102,13 +102,13 @@ def make_chain(size: int, seed: int) -> Chain:
             words.insert(place, word)
         followers.append(words)
     starts = [words[-1] for words in followers]  # a start for every list, so all words occur
-    successors, weights = [starts], [_make_zipf_counts(len(starts), TOTAL)]
+    successors, weights = [starts], [_make_zipf_weights(len(starts), TOTAL)]
     chosen = shuffle_values(np.arange(count) % lists, seed, _FOLLOWERS)  # the list that follows a word
     ends = _draw_numbers(seed, _ENDS, count) % np.uint64(TOTAL // 12) + np.uint64(TOTAL // 24)
     for k, end in zip(chosen.tolist(), ends.tolist(), strict=True):  # P(</s>) is 1/24 to 1/8
         successors.append([0, *followers[k]])
-        weights.append([end, *_make_zipf_counts(len(followers[k]), TOTAL - end)])
-    return Chain([SENTENCE_END, *map(_spell_number, range(count))], successors, weights)
+        weights.append([end, *_make_zipf_weights(len(followers[k]), TOTAL - end)])
+    return MarkovChain([SENTENCE_END, *map(_spell_number, range(count))], successors, weights)
 
 
 def compute_entropy(p: np.ndarray) -> np.ndarray:
@@ -116,7 +116,7 @@ def compute_entropy(p: np.ndarray) -> np.ndarray:
     return -np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1)
 
 
-def _make_zipf_counts(count: int, total: int) -> list[int]:
+def _make_zipf_weights(count: int, total: int) -> list[int]:
     """Return integer weights of the given sum that fall as 1 / rank."""
     shares = [(1 << 20) // (rank + 1) for rank in range(count)]
     whole = sum(shares)

@@ -30,7 +30,7 @@ def prepare(raw: Path, options: Values, held_out: int = HELD_OUT) -> Corpus:
     for split, path in paths.items():
         write_if_changed(path, source.format_text(drawn[split]))
     words = {split: [source.words[j].encode() for j in drawn[split]] for split in SPLITS}
-    corpus = make_word_corpus("synthetic", words, paths, rare=source.words)
+    corpus = make_word_corpus("synthetic", words, paths, extra_words=source.words)
     pi = source.compute_stationary()
     corpus.facts.update(
         entropy_rate_nats=_round(source.compute_entropy_rate()),

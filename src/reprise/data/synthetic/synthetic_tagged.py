@@ -24,8 +24,8 @@ _EVERY = {"train": 1, "valid": 5, "test": 5}
 
 
 @dataclass(frozen=True)
-class Source:
-    """Hold a source of K tags and W words, with transitions P (K, K) and emissions Q (K, W). Any tag may come first."""
+class HiddenMarkovModel:
+    """Hold K tags and W words, with transitions P (K, K) and emissions Q (K, W). Any tag may come first."""
 
     P: np.ndarray
     Q: np.ndarray
@@ -65,7 +65,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     of the training sentences. Facts besides: `best_accuracy`, the share of the test's words that the source itself tags
     right. "forward" is from the words up to each, "both" from the whole sentence.
     """
-    source = make_source(options["vocabulary_size"], options["seed"])
+    source = make_hidden_markov_model(options["vocabulary_size"], options["seed"])
     drawn = {
         split: source.sample(options["training_sentences"] // every, Random(f"{options['seed']} {split}"))
         for split, every in _EVERY.items()
@@ -80,20 +80,20 @@ def prepare(raw: Path, options: Values) -> Corpus:
     return make_tagged_corpus("synthetic_tagged", tagged, 2, f"T{label}", facts)
 
 
-def make_source(words: int, seed: int) -> Source:
-    """Make a source of so many words. All tags share a fifth of them; the others are divided among the tags."""
+def make_hidden_markov_model(words: int, seed: int) -> HiddenMarkovModel:
+    """Make a model of so many words. All tags share a fifth of them; the others are divided among the tags."""
     shared = words // 5
     own = (words - shared) // TAGS
     P, Q = np.zeros((TAGS, TAGS)), np.zeros((TAGS, shared + TAGS * own))
     falling = _FALLING ** np.arange(TAGS)
     for tag in range(TAGS):
         P[tag, shuffle_values(np.arange(TAGS), seed, tag)] = falling / falling.sum()
-        Q[tag, :shared] = _SHARED * _make_zipf_counts(shared)
-        Q[tag, shared + tag * own : shared + (tag + 1) * own] = (1 - _SHARED) * _make_zipf_counts(own)
-    return Source(P, Q)
+        Q[tag, :shared] = _SHARED * _compute_zipf_shares(shared)
+        Q[tag, shared + tag * own : shared + (tag + 1) * own] = (1 - _SHARED) * _compute_zipf_shares(own)
+    return HiddenMarkovModel(P, Q)
 
 
-def _make_zipf_counts(count: int) -> np.ndarray:
+def _compute_zipf_shares(count: int) -> np.ndarray:
     weights = 1 / (1 + np.arange(count))
     return weights / weights.sum()
 
@@ -102,7 +102,7 @@ def _draw(cumulative: list[float], random: Random) -> int:
     return min(bisect_right(cumulative, random.random()), len(cumulative) - 1)
 
 
-def _measure_best(source: Source, sentences: list[tuple[list[int], list[int]]]) -> dict[str, float]:
+def _measure_best(source: HiddenMarkovModel, sentences: list[tuple[list[int], list[int]]]) -> dict[str, float]:
     right, total = np.zeros(2), 0
     for words, tags in sentences:
         right += [(p.argmax(1) == tags).sum() for p in source.compute_posteriors(words)]

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from reprise.data.corpus import Corpus, Split, pack_sparse_rows
-from reprise.data.synthetic.markov import Chain, make_chain
+from reprise.data.synthetic.markov import MarkovChain, make_chain
 from reprise.options import Values
 
-SPLITS = ("train", "valid", "test1", "test2")
+TREEBANK_SPLITS = ("train", "valid", "test1", "test2")
 NIL = "@nil"
 _STEP = 5  # a minimal pair at every fifth token: enough to measure, few enough for a test
 
@@ -26,7 +26,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     Other facts: `entropy_rate_nats`, and `source_nats`, the loss of the source itself on each split, a token.
     """
     source = make_chain(options["vocabulary_size"], options["seed"])
-    sizes = {split: options["training_sentences"] // (1 if split == "train" else 10) for split in SPLITS}
+    sizes = {split: options["training_sentences"] // (1 if split == "train" else 10) for split in TREEBANK_SPLITS}
     drawn = {split: np.array(source.sample(size, options["seed"], i)) for i, (split, size) in enumerate(sizes.items())}
     counts = np.bincount(np.concatenate(list(drawn.values())), minlength=len(source.words))
     order = np.argsort(-counts, kind="stable")[: (counts > 0).sum()]
@@ -55,7 +55,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     )
 
 
-def _make_tags(source: Chain) -> tuple[list[str], np.ndarray]:
+def _make_tags(source: MarkovChain) -> tuple[list[str], np.ndarray]:
     """Return the K tags, and which words bear them, (words, K) bool."""
     followers = [tuple(row[1:]) for row in source.successors]  # of a word; </s> is no member of its list
     lists = sorted(set(followers[1:]))
@@ -68,7 +68,7 @@ def _make_tags(source: Chain) -> tuple[list[str], np.ndarray]:
     return [*names, "POS:NIL"], np.concatenate([stands, governs, ends[:, None]], axis=1)
 
 
-def _make_pairs(source: Chain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> dict[str, np.ndarray]:
+def _make_pairs(source: MarkovChain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> dict[str, np.ndarray]:
     """Pair every fifth token of the tests with a type of equal rank that cannot stand in its place."""
     rows = []
     possible = source.get_transitions() > 0

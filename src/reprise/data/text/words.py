@@ -31,18 +31,18 @@ def read_sentences(path: Path) -> list[bytes]:
 
 
 def make_word_corpus(
-    name: str, words: Mapping[str, list[bytes]], paths: Mapping[str, Path], rare: Iterable[str] = ()
+    name: str, words: Mapping[str, list[bytes]], paths: Mapping[str, Path], extra_words: Iterable[str] = ()
 ) -> Corpus:
     """Return the corpus of the words of each split, as `read_sentences` gives them; `train` has the vocabulary.
 
-    Words of `rare` are part of the vocabulary, also where the training text lacks them. Facts: tokens, sentences and
+    `extra_words` are part of the vocabulary, also where the training text lacks them. Facts: tokens, sentences and
     characters a split, vocabulary. A separator, blank or line end, is a character, and `</s>` none.
 
     Raises:
         UserError: for a word outside the vocabulary, with the path: such texts are closed.
     """
     counted = Counter(words["train"])
-    for word in rare:
+    for word in extra_words:
         counted.setdefault(word.encode(), 0)
     counts = rank_by_count(counted)
     ids = {word: i for i, word in enumerate(counts)}
