@@ -10,7 +10,7 @@ from torch import Tensor
 
 from reprise.checks import Finding, compute_relative_error, count_parameters, draw_parameters
 from reprise.models import gso_sizes
-from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, Recurrence
+from reprise.models.gso import GSO, FirstOrder, MultiplicativeIntegration, SymbolRecurrence
 from reprise.models.gso_initialisation import make_initial_model
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
 
@@ -68,7 +68,7 @@ def full_tensor_by_sufficient_rank() -> Iterator[Finding]:
 
 
 def _compare_with_general(
-    name: str, make_general: Callable[..., GSO], build: Callable[[str], Recurrence], seed: int
+    name: str, make_general: Callable[..., GSO], build: Callable[[str], SymbolRecurrence], seed: int
 ) -> Finding:
     """Compare all states of random models, from h_0 = 0, with those of the general model that equals each."""
     with torch.no_grad():
@@ -126,7 +126,7 @@ def _compute_jacobian_norm(model: GSO, x: Tensor) -> float:
     return float(torch.linalg.matrix_norm(reduce(torch.matmul, factors), 2))
 
 
-def _compute_slopes(model: Recurrence, h: Tensor) -> Tensor:
+def _compute_slopes(model: SymbolRecurrence, h: Tensor) -> Tensor:
     """Compute phi' at every step from the states h."""
     return 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
 
@@ -170,7 +170,7 @@ def _find_sizes() -> Iterator[tuple[int, int, int]]:
     yield counted, count_integration(h), count_integration(h + 1)
 
 
-def _count_parameters(model: type[Recurrence], *arguments: Any) -> int:
+def _count_parameters(model: type[SymbolRecurrence], *arguments: Any) -> int:
     with torch.device("meta"):
         return count_parameters(model(*arguments))
 
@@ -197,7 +197,7 @@ def _compute_factor(model: GSO, x: Tensor) -> Tensor:
 
 
 def _compute_product_error(
-    model: Recurrence, x: Tensor, back: int, indices: range, factor: Callable[[Recurrence, Tensor], Tensor]
+    model: SymbolRecurrence, x: Tensor, back: int, indices: range, factor: Callable[[SymbolRecurrence, Tensor], Tensor]
 ) -> float:
     """Compare dh_T / dh_{T-back} by autograd with the product of diag(phi'_i) factor(x_i) over `indices`.
 
@@ -222,7 +222,7 @@ def _compute_product_error(
         return compute_relative_error(reduce(torch.matmul, factors), jacobian)
 
 
-def _draw_models(build: Callable[[str], Recurrence], seed: int) -> Iterator[tuple[Recurrence, Tensor]]:
+def _draw_models(build: Callable[[str], SymbolRecurrence], seed: int) -> Iterator[tuple[SymbolRecurrence, Tensor]]:
     """Draw random models in float64, of either activation in turn, and symbols (T, B) for each."""
     generator = torch.Generator().manual_seed(seed)
     for case in range(_CASES):

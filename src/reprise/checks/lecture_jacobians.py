@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from reprise.checks import Finding, compute_excess, compute_relative_error
-from reprise.models.recurrent import SLOPES
+from reprise.models.recall_networks import SLOPES
 
 _CASES, _HIDDEN, _STEPS = 20, 8, 9
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.checks import Finding, count_parameters
-from reprise.models.recurrent import GRU, LSTM, RNN, Recurrent
+from reprise.models.recall_networks import GRU, LSTM, RNN, RecallNetwork
 
 _LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}
 _V, _H, _B = 7, 6, 5
@@ -98,7 +98,7 @@ def _compare_doubled(name: str, hidden: int, classes: int = 0) -> Finding:
     return Finding(name, abs(two / one / 2 - 1), 1)
 
 
-def _make_networks() -> dict[str, Recurrent]:
+def _make_networks() -> dict[str, RecallNetwork]:
     models = {"RNN": RNN(_V, _H, "tanh", **_LAWS), "GRU": GRU(_V, _H, **_LAWS), "LSTM": LSTM(_V, _H, **_LAWS)}
     for model in models.values():
         model.initialise(_make_generator(7))
@@ -124,7 +124,7 @@ def _find_reached_parameters(loss: Tensor) -> set[Tensor]:
     return {node.variable for node in seen if hasattr(node, "variable")}
 
 
-def _measure_waiting_bytes(model: Recurrent, texts: Iterable[Tensor]) -> int:
+def _measure_waiting_bytes(model: RecallNetwork, texts: Iterable[Tensor]) -> int:
     """Return the most bytes that ever wait for a backward pass, without the parameters.
 
     Each text has its backward pass before the next one is read.

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reprise.models.recurrent import RNN, SLOPES, Recurrent
+from reprise.models.recall_networks import RNN, SLOPES, RecallNetwork
 from reprise.records.record import make_curve, make_metric
 
 LEAST = -300.0
@@ -49,7 +49,7 @@ class JacobianNorms:
 
 
 @torch.no_grad()
-def compute_jacobian_norms(model: Recurrent, x: Tensor) -> JacobianNorms:
+def compute_jacobian_norms(model: RecallNetwork, x: Tensor) -> JacobianNorms:
     """Take the norms, largest singular values, on texts x (T, B), in float64; the state is (h) or (h, c)."""
     by_text = torch.stack([torch.linalg.matrix_norm(product, 2) for product in compute_jacobians(model, x)])  # (T, B)
     mean = by_text.mean(1).tolist()
@@ -75,7 +75,7 @@ def _compute_power(base: float, exponent: int) -> float:
 
 
 @torch.no_grad()
-def compute_jacobians(model: Recurrent, x: Tensor) -> Iterator[Tensor]:
+def compute_jacobians(model: RecallNetwork, x: Tensor) -> Iterator[Tensor]:
     """Yield ds_t / ds_k of every text of x (T, B) for k = T - 1, ..., 0, (B, S, S) each, in float64.
 
     They are the products of (12), whose factors automatic differentiation gives.

@@ -24,7 +24,7 @@ from reprise.models.initialisation import declare, initialise_by_columns
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": functional.relu}
 
 
-class Reading(nn.Module):
+class DirectionalLayer(nn.Module):
     """One layer in one direction: h_t = f(W x_t + V h_{t-1} + b), or h_{t+1} in the place of h_{t-1} (`backwards`)."""
 
     def __init__(self, inputs: int, hidden: int, activation: str, backwards: bool) -> None:
@@ -69,8 +69,8 @@ class DeepBidirectional(nn.Module):
         declare(self, x=(vocabulary, embedding_size))  # row w is the vector of word w
         above = self.width if lower_layer == "both" else hidden_size
         sizes = [embedding_size] + [above] * (layers - 1)
-        self.right = nn.ModuleList(Reading(n, hidden_size, activation, False) for n in sizes)  # ->
-        self.left = nn.ModuleList(Reading(n, hidden_size, activation, True) for n in sizes if self.both)  # <-
+        self.right = nn.ModuleList(DirectionalLayer(n, hidden_size, activation, False) for n in sizes)  # ->
+        self.left = nn.ModuleList(DirectionalLayer(n, hidden_size, activation, True) for n in sizes if self.both)  # <-
 
     def states(self, words: Tensor, present: Tensor) -> Tensor:
         """Compute h_t^(L) (T, B, H), or (T, B, 2 H) of both directions.

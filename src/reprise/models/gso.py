@@ -32,7 +32,7 @@ def times(W: Tensor | None, h: Tensor) -> Term:
 ACTIVATIONS = {"tanh": torch.tanh, "identity": torch.positive}
 
 
-class Recurrence(nn.Module):
+class SymbolRecurrence(nn.Module):
     """The recurrence h_t = f(h_{t-1}, x_t)   (2).
 
     A model gives the terms that depend on the symbols alone, and its equation.
@@ -69,7 +69,7 @@ class Recurrence(nn.Module):
         return torch.stack(states)
 
 
-class SymbolModel(Recurrence):
+class SymbolModel(SymbolRecurrence):
     """A recurrence with the output layer Softmax(V h_t + c)."""
 
     def register_output(self) -> None:

@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
-from reprise.models.gso import Recurrence, Term, column, times
+from reprise.models.gso import SymbolRecurrence, Term, column, times
 from reprise.models.initialisation import declare
 
 
-class FullTensor(Recurrence):
+class FullTensor(SymbolRecurrence):
     """The full tensor: h_t^(i) = phi(h_{t-1}^T A^(i) x_t + b^(i))   (5), Goudreau et al. (1994).
 
     A (h, h, V): A[i, j, k] is component (j, k) of the paper's A^(i); b (h).
@@ -25,7 +25,7 @@ class FullTensor(Recurrence):
         return self.phi(torch.einsum("bj,bij->bi", h, Ax) + self.b)  # (B, H)   (5)
 
 
-class MultiplicativeRNN(Recurrence):
+class MultiplicativeRNN(SymbolRecurrence):
     """The multiplicative RNN: h_t = phi(Z(V x_t * W h_{t-1}) + U x_t + b)   (6), Sutskever et al. (2011).
 
     Z (h, r), V (r, V), W (r, h), U (h, V), b (h); `rank` is r. V is the paper's name here, not an output matrix.

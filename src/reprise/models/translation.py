@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from reprise.errors import UserError
 from reprise.models.initialisation import declare, initialise_by_columns
-from reprise.models.recurrences import UNITS, State
+from reprise.models.recurrent_layers import UNITS, State
 
 
 class Translator(nn.Module):

@@ -22,7 +22,7 @@ from reprise.checks import loglinear_numerals as numerals
 from reprise.models import gso_sizes
 from reprise.models.gso import GSO
 from reprise.models.loglinear import LogLinearRNN
-from reprise.models.recurrent import GRU, RNN
+from reprise.models.recall_networks import GRU, RNN
 from reprise.models.second_order import FullTensor, MultiplicativeRNN
 
 CHECKS = {

@@ -7,7 +7,7 @@ import torch
 
 from reprise.errors import UserError
 from reprise.evaluation.sampling import translate_batch
-from reprise.models.recurrences import GRU, LSTM
+from reprise.models.recurrent_layers import GRU, LSTM
 from reprise.models.translation import Translator, initialise
 
 V_X, V_Y, D, H = 11, 7, 3, 4

@@ -160,7 +160,7 @@ class GroupedEngine:
 # What is computed for each unit of a step is in C++.
 
 
-class Recurrence:
+class WindowRecurrence:
     """`transposed` (H, G H) holds the gates' U^T side by side."""
 
     def __init__(
@@ -185,7 +185,7 @@ class Recurrence:
         return Window(B=dh.shape[1], H=dh.shape[2], **self.forward_arrays, **arrays), d_gates, d_candidate
 
 
-class GRURecurrence(Recurrence):
+class GRURecurrence(WindowRecurrence):
     """Equations (6)-(9)."""
 
     def forward(self, gates: Tensor, candidate: Tensor, state: State) -> tuple[Tensor, State]:
@@ -208,7 +208,7 @@ class GRURecurrence(Recurrence):
         return d_gates, d_candidate
 
 
-class LSTMRecurrence(Recurrence):
+class LSTMRecurrence(WindowRecurrence):
     """Equations (10)-(15)."""
 
     def forward(self, gates: Tensor, candidate: Tensor, state: State) -> tuple[Tensor, State]:

@@ -137,7 +137,7 @@ def find_equations(model: Section) -> str:
     """
     unit = None if is_own(model.name) else model.settings.get("unit")
     gate_equation = (
-        _read_equation("reprise.models.recurrences", unit.value.upper())
+        _read_equation("reprise.models.recurrent_layers", unit.value.upper())
         if unit and unit.value in {"gru", "lstm"}
         else ""
     )

@@ -11,7 +11,7 @@ from reprise.data.synthetic.names import Names
 from reprise.data.synthetic.phrases import FILLERS, FIXED
 from reprise.engines.choice import choose_reference
 from reprise.evaluation.jacobians import JacobianNorms, compute_jacobian_norms
-from reprise.models.recurrent import Recurrent
+from reprise.models.recall_networks import RecallNetwork
 from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Pieces, Steps, Training, Work
 
@@ -27,7 +27,7 @@ class _NamedTexts(Training):
     names: Names
     filler: int
 
-    def make_first_model(self) -> Recurrent:
+    def make_first_model(self) -> RecallNetwork:
         """Make the configured network, with its first weights."""
         data = self.config["data"]["options"]
         self.names, self.filler = Names(data["names"]), data["filler"]
@@ -35,7 +35,7 @@ class _NamedTexts(Training):
         model.initialise(self.make_generator("weights"))
         return model.to(self.dtype)
 
-    def probe(self, model: Recurrent) -> dict[str, Any]:
+    def probe(self, model: RecallNetwork) -> dict[str, Any]:
         """Measure the norms on texts with the longest filler, the same texts for all networks of a seed."""
         x, _ = self.names.draw(self.filler, PROBED, self.make_generator("probe"))
         return vars(compute_jacobian_norms(model, x))
