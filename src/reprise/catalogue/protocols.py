@@ -95,7 +95,7 @@ _ROWS = {
     ),
     "line-epochs": Protocol("gso:LineEpochs", ("gso", "first-order", "mi-rnn"), "all but the first of every line"),
     "windows": Protocol(
-        "loglinear:Windows",
+        "loglinear:WindowRMSProp",
         ("log-linear", "log-linear-logistic"),
         ByOption(
             "scheme",

@@ -15,11 +15,11 @@ import numpy as np
 
 from reprise.data.corpus import Split
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
-from reprise.models.word_ngram import WordNGram, take_at
+from reprise.models.word_ngram import NGramModel, take_at
 
 
 @dataclass(frozen=True)
-class NGram(WordNGram):
+class NGram(NGramModel):
     """An `order`-gram model of V tokens: contexts of 0 to `order` - 1 tokens; V is the boundary symbol."""
 
     smoothing: str

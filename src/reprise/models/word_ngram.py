@@ -6,7 +6,7 @@ The context's count is the sum of the counts of what follows it. So the last wor
 take no mass away. C is a count, c a context, c' the context without its oldest word. T(c) is the number of different
 words that followed c, V the size of the vocabulary.
 
-`WordNGram.estimate` gives the probability of every held-out word under the model of one order, from `NGramCounts`.
+`NGramModel.estimate` gives the probability of every held-out word under the model of one order, from `NGramCounts`.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ from reprise.models.ngram_counts import HeldOut, NGramCounts, Table
 
 
 @dataclass(frozen=True)
-class WordNGram(ABC):
+class NGramModel(ABC):
     """A model of V words whose largest order is `order`."""
 
     vocabulary: int
@@ -31,7 +31,7 @@ class WordNGram(ABC):
 
 
 @dataclass(frozen=True)
-class Relative(WordNGram):
+class Relative(NGramModel):
     """Equations 2 and 3 as they stand.
 
         P(w | c) = C(c w) / C(c)
@@ -46,7 +46,7 @@ class Relative(WordNGram):
 
 
 @dataclass(frozen=True)
-class Additive(WordNGram):
+class Additive(NGramModel):
     """Additive smoothing: "A small delta could be added to the count for each word".
 
         P(w | c) = (C(c w) + delta) / (C(c) + delta V)
@@ -63,7 +63,7 @@ class Additive(WordNGram):
 
 
 @dataclass(frozen=True)
-class StupidBackoff(WordNGram):
+class StupidBackoff(NGramModel):
     """Stupid backoff: "We could condition on w_2 alone".
 
         S(w | c) = C(c w) / C(c) if that is above 0, else alpha S(w | c')
@@ -76,7 +76,7 @@ class StupidBackoff(WordNGram):
     proper = False
 
     def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        """Return the scores, see `WordNGram`."""
+        """Return the scores, see `NGramModel`."""
         score = np.zeros(len(held))
         for k in range(1, n + 1):
             _, ngram = held.find(counts, k)
@@ -98,7 +98,7 @@ class StupidBackoff(WordNGram):
 
 
 @dataclass(frozen=True)
-class Backoff(WordNGram):
+class Backoff(NGramModel):
     """Backing off within probabilities; a(c) makes their sum one.
 
         P(w | c) = (C(c w) - D) / C(c) if C(c w) > 0, else a(c) P(w | c')
@@ -125,7 +125,7 @@ class Backoff(WordNGram):
 
 
 @dataclass(frozen=True)
-class KneserNey(WordNGram):
+class KneserNey(NGramModel):
     """Interpolated Kneser-Ney smoothing, the yardstick.
 
         P(w | c) = max(C(c w) - D, 0) / C(c) + D T(c) / C(c) P(w | c')

@@ -14,7 +14,7 @@ from reprise.engines.readable import ReadableEngine
 from reprise.models.gated import GatedLanguageModel, Masks, State
 
 
-class GatedWindows:
+class GatedLoss:
     """Words x and targets y are (T, B) int64.
 
     `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it. Subclasses say how
@@ -68,7 +68,7 @@ class GatedWindows:
         return nats * compute_word_share(reduction, *y.shape), outputs
 
 
-class ReferenceEngine(GatedWindows, ReadableEngine):
+class ReferenceEngine(GatedLoss, ReadableEngine):
     """The model itself."""
 
     options: dict[str, str] = {}
@@ -79,5 +79,5 @@ class ReferenceEngine(GatedWindows, ReadableEngine):
 
 
 def compute_word_share(reduction: str, T: int, B: int) -> float:
-    """Compute how much a word's loss counts in a window of T steps and B streams; see `GatedWindows.train`."""
+    """Compute how much a word's loss counts in a window of T steps and B streams; see `GatedLoss.train`."""
     return 1 / B if reduction == "sum-steps" else 1 / (T * B)

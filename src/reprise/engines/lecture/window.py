@@ -10,7 +10,7 @@ from reprise.engines.choice import Choice
 from reprise.engines.readable import ReadableEngine, read_nats
 
 
-class WordWindows:
+class WindowLoss:
     """Windows x (B, n) and next words y (B,) are int64; results are the summed loss in nats.
 
     Subclasses say how `process_batch` computes.
@@ -36,7 +36,7 @@ class WordWindows:
         return nats / len(batch["y"]), {"nats": nats}
 
 
-class ReferenceEngine(WordWindows, ReadableEngine):
+class ReferenceEngine(WindowLoss, ReadableEngine):
     """The model itself."""
 
 

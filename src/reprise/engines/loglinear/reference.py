@@ -32,7 +32,7 @@ class RMSPropSettings:
     floor: float = 0.0
 
 
-class LanguageModelWindows:
+class LogLinearLoss:
     """Train by RMSProp.
 
     Words x are (T, B) int64. Targets y are (B,), the words after the windows, or (T, B), the word after every word.
@@ -101,7 +101,7 @@ class LanguageModelWindows:
         return -clamped.sum() / y.numel(), {"nats": -log_p.sum()} | (name_states(after) if carried else {})
 
 
-class ReferenceEngine(LanguageModelWindows, ReadableEngine):
+class ReferenceEngine(LogLinearLoss, ReadableEngine):
     """The model itself."""
 
     def __init__(self, model: LogLinearRNN) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.engines.loglinear.classes import Classes
-from reprise.engines.loglinear.reference import LanguageModelWindows
+from reprise.engines.loglinear.reference import LogLinearLoss
 from reprise.engines.stack.member import Member, find_distinct
 from reprise.engines.stack.optimisers import RMSProp
 from reprise.engines.stack.programs import Tensors
@@ -63,7 +63,7 @@ class ClassLogLinearRNN(nn.Module):
         return log_p.gather(1, self.class_of_type[y][:, None])[:, 0] + self.log_share[y]
 
 
-class LogLinearMember(LanguageModelWindows, Member):
+class LogLinearMember(LogLinearLoss, Member):
     """Windows of words; `rho` and the epsilons are those which the member was made with."""
 
     def __init__(self, stack: Any, model: LogLinearRNN, optimiser: RMSProp) -> None:
@@ -99,5 +99,5 @@ class LogLinearMember(LanguageModelWindows, Member):
         return parameters | {"E": e + E[batch["identity"]] if self.identities else e}
 
     def compute_log_p(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
-        """See `LanguageModelWindows`; by classes, not by types."""
+        """See `LogLinearLoss`; by classes, not by types."""
         return model.log_p(a, y)

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise import counters
-from reprise.engines.gated.reference import GatedWindows
-from reprise.engines.lecture.window import WordWindows
+from reprise.engines.gated.reference import GatedLoss
+from reprise.engines.lecture.window import WindowLoss
 from reprise.engines.rntn.subsequences import MAX_LENGTH, SGDSettings, Subsequences
 from reprise.engines.stack.gated import SHARED_PRODUCTS
 from reprise.engines.stack.member import Member, Request, find_distinct
@@ -123,7 +123,7 @@ class SubsequenceMember(Member):
         return outputs["nats"]
 
 
-class GatedMember(GatedWindows, Member):
+class GatedMember(GatedLoss, Member):
     """GRU and LSTM language models and their restricted tensor networks: windows of T steps of B streams.
 
     Of another model, which may have neither embeddings nor gates, nothing is gathered. `reduction` and `clip_norm` are
@@ -158,7 +158,7 @@ class GatedMember(GatedWindows, Member):
         return inputs
 
 
-class WindowMember(WordWindows, Member):
+class WindowMember(WindowLoss, Member):
     """The window-based model: B windows of n words. `clip_norm` is that which the member was made with."""
 
     rows: ClassVar[dict[str, str]] = {"E": "words"}

@@ -29,7 +29,7 @@ SAMPLES = 3
 _SAMPLE = 2  # stream of random numbers
 
 
-class Windows(Epochs):
+class WindowRMSProp(Epochs):
     """Train for epochs over the training text, each followed by the loss on the validation and both test texts.
 
     With the scheme "sliding" a target is the word after W others. "streams" is truncated backpropagation on a carried
