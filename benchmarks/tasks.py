@@ -106,8 +106,10 @@ class Engine(Implementation):
         self.task, self.device, self.engine, self.stacked = task, device, member, member is not None
         if not self.stacked:
             model = make_readable_model(task)
-            choose = import_module(find_family(task).__name__.replace("benchmarks", "reprise.engines")).choose
-            self.engine = choose(name, (model.double() if double else model).to(device))
+            choose_engine = import_module(
+                find_family(task).__name__.replace("benchmarks", "reprise.engines")
+            ).choose_engine
+            self.engine = choose_engine(name, (model.double() if double else model).to(device))
         self.prepare()
 
     def prepare(self) -> None:

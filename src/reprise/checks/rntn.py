@@ -106,7 +106,7 @@ def seconds_independent_of_matrices() -> Iterator[Finding]:
     for H, K in models:
         model = RNTN(PTB, H, K)
         initialise(model, 0.03, torch.Generator().manual_seed(1))
-        models[H, K] = rntn.choose("auto", model)
+        models[H, K] = rntn.choose_engine("auto", model)
     best = dict.fromkeys(models, float("inf"))
     for _ in range(9):
         for sizes, engine in models.items():

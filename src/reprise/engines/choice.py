@@ -13,7 +13,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Choice:
+class EngineFamily:
     """A family's engines: `reference`, the readable model, and where there is one a `fast` one, each made of a model.
 
     The fast engine, in C++, computes in float32 on a CPU. It takes models of exactly these `model_classes`: a subclass
@@ -73,5 +73,5 @@ def make_engine_error(name: str, engines: Iterable[str]) -> UserError:
     return UserError(f"engine: {name} is none of auto, {', '.join(engines)}; {remedy}")
 
 
-choose_reference = Choice(Readable)
+choose_reference = EngineFamily(Readable)
 """The engine of a model that has no fast one: its protocol differentiates it."""

@@ -212,14 +212,14 @@ class Learner(Training):
     def advance(self) -> str:
         return complete(self.work())
 
-    def build_engine(self, model: nn.Module, choose: Callable[[str, nn.Module], Any]) -> None:
-        """Make the engine that `choose` has for the model, whose first weights are in float32."""
+    def build_engine(self, model: nn.Module, choose_engine: Callable[[str, nn.Module], Any]) -> None:
+        """Make the engine that `choose_engine` has for the model, whose first weights are in float32."""
         self.model = model.to(dtype=self.dtype)
         self.parameter_count = sum(p.numel() for p in model.parameters())
         if isinstance(self.requested_engine, Stack):
             self.engine = join_stack(self.requested_engine, self.protocol, model, self.options)
         else:
-            self.engine = choose(self.requested_engine, model)
+            self.engine = choose_engine(self.requested_engine, model)
         self.engine_name = self.engine.name
 
     def set_optimiser(self, optimiser: Callable[[Iterable[nn.Parameter]], Any]) -> None:

@@ -257,10 +257,10 @@ def test_operations_depend_on_the_state_and_not_on_the_number_of_matrices(monkey
 
 
 def test_seconds_of_the_engine_that_trains_are_compared_with_those_of_one_matrix(monkeypatch):
-    engine = rntn.rntn.choose("reference", rntn.RNTN(rntn.PTB, 4))
+    engine = rntn.rntn.choose_engine("reference", rntn.RNTN(rntn.PTB, 4))
     assert 0 < rntn._measure_cpu_seconds(engine, rntn._draw_zipf_text(40)) < 60
     monkeypatch.setattr(rntn, "PTB", 300)
     seconds = {(100, 1): 1.0, (100, 100): 1.25, (100, 300): 0.5, (150, 1): 2.0}
-    monkeypatch.setattr(rntn.rntn, "choose", lambda name, model: (model.hidden, model.matrices))
+    monkeypatch.setattr(rntn.rntn, "choose_engine", lambda name, model: (model.hidden, model.matrices))
     monkeypatch.setattr(rntn, "_measure_cpu_seconds", lambda engine, data: seconds[engine])
     assert list(errors("seconds-independent-of-matrices").values()) == [0.25, 0.0, 0.0]

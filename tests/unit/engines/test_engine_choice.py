@@ -54,45 +54,45 @@ def family_of(name):
     if name != "loglinear":
         zeros = torch.zeros(sum(p.numel() for p in model.parameters()))
         torch.nn.utils.vector_to_parameters(zeros, model.parameters())
-    return family.choose, model, fast
+    return family.choose_engine, model, fast
 
 
 @EACH
 def test_engines_are_chosen_by_name(name):
-    choose, model, fast = family_of(name)
-    assert choose("reference", model).name == "reference"
+    choose_engine, model, fast = family_of(name)
+    assert choose_engine("reference", model).name == "reference"
     if COMPILERS:
-        assert choose("auto", model).name == choose(fast, model).name == fast
+        assert choose_engine("auto", model).name == choose_engine(fast, model).name == fast
 
 
 @EACH
 def test_in_other_precisions_the_readable_model_trains(name):
-    choose, model, fast = family_of(name)
+    choose_engine, model, fast = family_of(name)
     double = model.double()
-    assert choose("auto", double).name == "reference"
+    assert choose_engine("auto", double).name == "reference"
     with pytest.raises(UserError, match="float32 on a CPU.*engine: reference"):
-        choose(fast, double)
+        choose_engine(fast, double)
 
 
 @EACH
 def test_without_a_compiler_the_readable_model_trains(name, fresh_build, monkeypatch, caplog):
-    choose, model, fast = family_of(name)
+    choose_engine, model, fast = family_of(name)
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert choose("auto", model).name == "reference"
+    assert choose_engine("auto", model).name == "reference"
     (record,) = caplog.records
     assert "no-such-compiler" in record.getMessage()
     with pytest.raises(UserError, match="no-such-compiler"):
-        choose(fast, model)
+        choose_engine(fast, model)
 
 
 @EACH
 def test_a_class_that_inherits_is_trained_by_autograd_alone(name):
     """It may have equations of its own, which the fast engines, written for its parent, would pass over."""
-    choose, model, fast = family_of(name)
+    choose_engine, model, fast = family_of(name)
     model.__class__ = type("Other", (type(model),), {})
-    assert choose("reference", model).name == choose("auto", model).name == "reference"
+    assert choose_engine("reference", model).name == choose_engine("auto", model).name == "reference"
     with pytest.raises(UserError, match=rf"engine: {fast} knows .*, not Other; choose engine: reference"):
-        choose(fast, model)
+        choose_engine(fast, model)
 
 
 @needs_compiler
@@ -102,7 +102,7 @@ def test_a_compiler_without_native_makes_a_correct_library_for_the_plainest_cpu(
     initialise(model, 0.05, torch.Generator().manual_seed(0))
     words = np.random.default_rng(0).integers(0, 2051, (2, 40), dtype=np.int32)
     data = Subsequences(*words, np.array([0, 20, 40]), np.array([True, False]))
-    plain, reference = rntn.choose("auto", model), rntn.choose("reference", copy.deepcopy(model).double())
+    plain, reference = rntn.choose_engine("auto", model), rntn.choose_engine("reference", copy.deepcopy(model).double())
     assert plain.name == "fused"
     assert len(list((fresh_build / "built").glob("*.so"))) == 1
     for engine in (plain, reference):
@@ -175,8 +175,8 @@ def test_a_library_that_cannot_be_loaded_is_none(fresh_build, caplog):
     model = RNTN(20, 4)
     build.build_library("rntn").write_bytes(b"")
     with pytest.raises(UserError, match=r"engine: fused: .*rntn-\w+.so.*; remove .*REPRISE_BUILD; install a C"):
-        rntn.choose("fused", model)
-    assert rntn.choose("auto", model).name == "reference"
+        rntn.choose_engine("fused", model)
+    assert rntn.choose_engine("auto", model).name == "reference"
     assert "readable model" in caplog.text
 
 
@@ -254,5 +254,5 @@ def test_processes_that_begin_together_compile_once(fresh_build, use_compiler, m
 
 
 def test_the_configuration_knows_the_engines_that_there_are():
-    names = {name for family, *_ in FAMILIES.values() for name in family.choose.names}
+    names = {name for family, *_ in FAMILIES.values() for name in family.choose_engine.names}
     assert set(get_args(Engine)) == {"auto", "stacked", *names}

@@ -33,9 +33,9 @@ FAR = 1e6
 
 @dataclass(frozen=True)
 class Family:
-    """`step` of an engine of `choose` around a model on a batch; the batch is drawn for the model."""
+    """`step` of an engine of `choose_engine` around a model on a batch; the batch is drawn for the model."""
 
-    choose: Any
+    choose_engine: Any
     step: Callable[[Any, nn.Module, Any], Found]
 
 
@@ -122,11 +122,13 @@ def loglinear_step(engine: Any, model: nn.Module, batch: Any) -> Found:
 
 
 FAMILIES = {
-    "palindromes": Family(palindromes.choose, with_gradients(lambda engine, batch: engine.compute_gradients(*batch))),
-    "gso": Family(gso.choose, with_gradients(gso_step)),
-    "rntn": Family(rntn.choose, descending(rntn_step)),
-    "gated": Family(gated.choose, descending(gated_step)),
-    "loglinear": Family(loglinear.choose, loglinear_step),
+    "palindromes": Family(
+        palindromes.choose_engine, with_gradients(lambda engine, batch: engine.compute_gradients(*batch))
+    ),
+    "gso": Family(gso.choose_engine, with_gradients(gso_step)),
+    "rntn": Family(rntn.choose_engine, descending(rntn_step)),
+    "gated": Family(gated.choose_engine, descending(gated_step)),
+    "loglinear": Family(loglinear.choose_engine, loglinear_step),
 }
 
 # Sizes are on both sides of whole vectors (4, 8, 16), of tiles and panels of two to four, of blocks of 5 to 12 rows.
@@ -234,10 +236,10 @@ def numbers(result: Any) -> Tensor:
 
 @IN_EACH_WIDTH
 def test_a_step_is_that_of_the_readable_model_in_float64(family, name, march):
-    choose, step = FAMILIES[family].choose, FAMILIES[family].step
+    choose_engine, step = FAMILIES[family].choose_engine, FAMILIES[family].step
     model = drawn(family, name)
     exact_model = copy.deepcopy(model).double()
-    fast, exact = choose(choose.fast.name, model), choose("reference", exact_model)
+    fast, exact = choose_engine(choose_engine.fast.name, model), choose_engine("reference", exact_model)
     for batch in batches(family, model):
         (result, ours), (expected, theirs) = step(fast, model, batch), step(exact, exact_model, batch)
         torch.testing.assert_close(numbers(result), numbers(expected), rtol=1e-5, atol=2e-5)
@@ -249,11 +251,11 @@ def test_a_step_is_that_of_the_readable_model_in_float64(family, name, march):
 
 @IN_EACH_WIDTH
 def test_the_same_batch_gives_the_same_bits_whatever_was_computed_before(family, name, march):
-    choose, step = FAMILIES[family].choose, FAMILIES[family].step
+    choose_engine, step = FAMILIES[family].choose_engine, FAMILIES[family].step
     model = drawn(family, name)
     first, *others = batches(family, model)
-    expected, gradients = step(choose(choose.fast.name, model), model, first)
-    engine = choose(choose.fast.name, model)
+    expected, gradients = step(choose_engine(choose_engine.fast.name, model), model, first)
+    engine = choose_engine(choose_engine.fast.name, model)
     for batch in (*others, first):
         result, second = step(engine, model, batch)
     assert torch.equal(numbers(result), numbers(expected))
@@ -268,7 +270,7 @@ KEEPING = [case for case in CASES if case.values[0] in ("rntn", "gated", "loglin
 @pytest.mark.parametrize(("family", "name", "march"), KEEPING, indirect=["march"])
 def test_export_and_load_are_exact_copies(family, name, march, engine):
     model, other = drawn(family, name), drawn(family, name, seed=1)
-    made, state = FAMILIES[family].choose(engine, model), other.state_dict()
+    made, state = FAMILIES[family].choose_engine(engine, model), other.state_dict()
     same = lambda one, two: list(one) == list(two) and all(torch.equal(one[n], two[n]) for n in one)  # noqa: E731
     assert same(made.export(), model.state_dict())
     before = copy.deepcopy(model.state_dict())
@@ -301,4 +303,4 @@ REFUSED = {
 def test_symbols_of_another_model_are_refused(family, name, symbol):
     model = drawn(family, name)
     with pytest.raises(ValueError, match=r"(symbols|tokens|token ids|words) must be .*in 0 \.\. "):
-        FAMILIES[family].step(FAMILIES[family].choose("auto", model), model, REFUSED[family](symbol))
+        FAMILIES[family].step(FAMILIES[family].choose_engine("auto", model), model, REFUSED[family](symbol))

@@ -6,7 +6,7 @@ Plain SGD on the mean loss of a batch, the gradient clipped by its norm over all
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.engines.choice import Choice
+from reprise.engines.choice import EngineFamily
 from reprise.engines.readable import ReadableEngine, read_nats
 
 
@@ -40,4 +40,4 @@ class ReferenceEngine(WindowLoss, ReadableEngine):
     """The model itself."""
 
 
-choose = Choice(ReferenceEngine)
+choose_engine = EngineFamily(ReferenceEngine)

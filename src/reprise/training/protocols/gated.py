@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from reprise import counters
-from reprise.engines.gated import choose
+from reprise.engines.gated import choose_engine
 from reprise.errors import UserError
 from reprise.models.gated import Masks, initialise
 from reprise.training.epochs import HalvingSchedule, cut_streams
@@ -41,7 +41,7 @@ class BatchedSGD(HalvingSchedule):
             raise UserError(f"{self.path}: the training text has fewer words than batch_size streams; lower it")
         model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, options["weight_range"], self.make_generator("weights"))
-        self.build_engine(model, choose)
+        self.build_engine(model, choose_engine)
         self.begin_training({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
 
     def length(self) -> int:

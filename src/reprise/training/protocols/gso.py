@@ -10,7 +10,7 @@ from torch import Tensor
 
 from reprise import counters
 from reprise.engines.clipping import clip_gradients
-from reprise.engines.gso import choose
+from reprise.engines.gso import choose_engine
 from reprise.engines.gso.packing import PackedBatch, pack_lines, sort_longest_first
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_initialisation import make_initial_model
@@ -50,7 +50,7 @@ class LineEpochs(BatchEpochs):
         start = make_initial_model(
             model["name"], model["options"], len(self.vocabulary), self.make_generator("weights")
         )
-        self.build_engine(start, choose)
+        self.build_engine(start, choose_engine)
         self.use_adam(fused=True)
         self.best_metrics: list[dict[str, Any]] = []  # of the best epoch's validation
         self.diverged: dict[str, Any] | None = None

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from reprise import counters
-from reprise.engines.loglinear import RMSPropSettings, choose
+from reprise.engines.loglinear import RMSPropSettings, choose_engine
 from reprise.engines.readable import LossReceiver
 from reprise.engines.stack import compute_result
 from reprise.errors import UserError, require_known
@@ -68,7 +68,7 @@ class WindowRMSProp(Epochs):
         model = self.build_model(lexicon=self.lexicon)
         initialise(model, self.make_generator("weights"))
         self.features = model.features
-        self.build_engine(model, choose)
+        self.build_engine(model, choose_engine)
         self.optimiser = self.engine
         self.margins: list[float] = []
         self.samples: list[dict[str, Any]] = []

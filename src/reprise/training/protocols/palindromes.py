@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from reprise.data.synthetic.palindromes import DIGITS, draw_palindromes
-from reprise.engines.palindromes import choose
+from reprise.engines.palindromes import choose_engine
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Steps, Work
@@ -26,7 +26,7 @@ class FinalDigit(Steps):
         self.total, self.length = self.options["steps"], self.config["data"]["options"]["length"]
         self.model = self.build_model(input_size=DIGITS, output_size=DIGITS)
         initialise_by_fan_in(self.model, self.make_generator("weights"))
-        self.build_engine(self.model, choose)
+        self.build_engine(self.model, choose_engine)
         self.use_adam()
         self.data = self.make_generator("data")
         self.log: dict[str, list[float]] = {"step": [], "cross_entropy": [], "accuracy": []}

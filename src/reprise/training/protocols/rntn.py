@@ -8,7 +8,7 @@ from torch import Tensor
 from reprise import counters
 from reprise.data.corpus import SENTENCE_END, SPLITS
 from reprise.engines.readable import LossReceiver
-from reprise.engines.rntn import choose
+from reprise.engines.rntn import choose_engine
 from reprise.engines.rntn.subsequences import SGDSettings, cut_subsequences
 from reprise.errors import require_known
 from reprise.models.rntn import initialise
@@ -38,7 +38,7 @@ class SubsequenceSGD(HalvingSchedule):
         factors = {"v": 1.0} if options.get("factor_law") == "one" else None
         std, biases = options["weight_std"], options["bias_law"]
         initialise(model, std, self.make_generator("weights"), biases=biases, constants=factors)
-        self.build_engine(model, choose)
+        self.build_engine(model, choose_engine)
         self.begin_training({split: data.token_count for split, data in self.data.items()}, loaded)
 
     def length(self) -> int:

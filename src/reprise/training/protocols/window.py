@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from reprise.data.corpus import SENTENCE_END, SPLITS
-from reprise.engines.lecture.window import choose
+from reprise.engines.lecture.window import choose_engine
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import initialise
 from reprise.training.epochs import HalvingSchedule
@@ -36,7 +36,7 @@ class WindowSGD(HalvingSchedule):
         }
         model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, self.make_generator("weights"))
-        self.build_engine(model, choose)
+        self.build_engine(model, choose_engine)
         self.begin_training({split: len(text) for split, text in texts.items()}, loaded)
         self._order: tuple[int, Tensor] | None = None
 
