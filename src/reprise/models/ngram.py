@@ -34,11 +34,11 @@ class NGram(NGramModel):
         """Count the tokens and the boundary symbol."""
         return NGramCounts(training, self.vocabulary + 1)
 
-    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+    def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
         """Return P_{n-1} of every held-out token, (tokens,)."""
-        p = np.full(len(held), 1.0 / self.vocabulary)
+        p = np.full(len(held_out), 1.0 / self.vocabulary)
         for k in range(1, n + 1):
-            table, (context, ngram) = counts.table(k), held.find(counts, k)
+            table, (context, ngram) = counts.table(k), held_out.find(counts, k)
             C_cw, C_c, T_c = (
                 take_at(table.counts, ngram, 0),
                 take_at(table.totals, context, 1),

@@ -23,10 +23,10 @@ class NGramModel(ABC):
 
     vocabulary: int
     order: int
-    proper = True  # whether the numbers are probabilities, which sum to one over the vocabulary
+    is_normalised = True  # whether the numbers are probabilities, which sum to one over the vocabulary
 
     @abstractmethod
-    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+    def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
         """Return P(w | the n - 1 words before it) of every held-out word, (words,); NaN where it is not defined."""
 
 
@@ -39,8 +39,8 @@ class Relative(NGramModel):
     It is 0 for what never followed c, and not defined after a context that was never seen.
     """
 
-    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        table, (context, ngram) = counts.table(n), held.find(counts, n)
+    def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
+        table, (context, ngram) = counts.table(n), held_out.find(counts, n)
         frequency = take_at(compute_relative_frequencies(table), ngram, 0.0)
         return np.where(context >= 0, frequency, np.nan)
 
@@ -56,8 +56,8 @@ class Additive(NGramModel):
 
     delta: float
 
-    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        table, (context, ngram) = counts.table(n), held.find(counts, n)
+    def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
+        table, (context, ngram) = counts.table(n), held_out.find(counts, n)
         seen, total = take_at(table.counts, ngram, 0), take_at(table.totals, context, 0)
         return (seen + self.delta) / (total + self.delta * self.vocabulary)
 
@@ -73,28 +73,28 @@ class StupidBackoff(NGramModel):
     """
 
     alpha: float
-    proper = False
+    is_normalised = False
 
-    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+    def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
         """Return the scores, see `NGramModel`."""
-        score = np.zeros(len(held))
+        score = np.zeros(len(held_out))
         for k in range(1, n + 1):
-            _, ngram = held.find(counts, k)
+            _, ngram = held_out.find(counts, k)
             score = np.where(
                 ngram >= 0, take_at(compute_relative_frequencies(counts.table(k)), ngram, 0.0), self.alpha * score
             )
         return score
 
-    def compute_score_sums(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+    def compute_score_sums(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
         """Sum S(w | c) over the vocabulary after the context of every held-out word, (words,)."""
-        sums, of_held = np.ones(1), np.ones(len(held))
+        sums, held_out_sums = np.ones(1), np.ones(len(held_out))
         for k in range(2, n + 1):
             table = counts.table(k)
             below = table.sum_by_context(compute_relative_frequencies(counts.table(k - 1))[table.shorter])
             sums = 1 + self.alpha * (sums[table.parents] - below)
-            context, _ = held.find(counts, k)
-            of_held = np.where(context >= 0, take_at(sums, context, 0.0), self.alpha * of_held)
-        return of_held
+            context, _ = held_out.find(counts, k)
+            held_out_sums = np.where(context >= 0, take_at(sums, context, 0.0), self.alpha * held_out_sums)
+        return held_out_sums
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ class Backoff(NGramModel):
     the discount took away then goes back to these words, each in proportion to its share.
     """
 
-    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
-        p = _interpolate(counts.table(1), held.find(counts, 1), 1 / self.vocabulary)
+    def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
+        p = _interpolate(counts.table(1), held_out.find(counts, 1), 1 / self.vocabulary)
         seen = _interpolate_seen(counts.table(1), 1 / self.vocabulary)
         for k in range(2, n + 1):
-            table, (context, ngram) = counts.table(k), held.find(counts, k)
+            table, (context, ngram) = counts.table(k), held_out.find(counts, k)
             discounted, left = _discount_counts(table)
             every_word = table.types == self.vocabulary
             # What may follow the shorter context and did not follow this one.
@@ -136,11 +136,11 @@ class KneserNey(NGramModel):
     that of `estimate_discount`, order by order.
     """
 
-    def estimate(self, counts: NGramCounts, held: HeldOut, n: int) -> np.ndarray:
+    def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
         p: np.ndarray | float = 1 / self.vocabulary
         for k in range(1, n + 1):
             table = counts.table(k) if k == n else counts.count_continuations(k)
-            p = _interpolate(table, held.find(counts, k), p)
+            p = _interpolate(table, held_out.find(counts, k), p)
         return p
 
 

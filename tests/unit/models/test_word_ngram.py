@@ -118,17 +118,17 @@ def counted(lines=TRAINING, order=4, across="sentence"):
     return NGramCounts(Positions.from_split(split_of(lines), order - 1, END, across), V)
 
 
-def held_out(lines=TEST, order=4, across="sentence"):
+def hold_out(lines=TEST, order=4, across="sentence"):
     return HeldOut(Positions.from_split(split_of(lines), order - 1, END, across))
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("across", ["sentence", "text"])
 def test_they_count_as_by_hand(model, across):
-    counts, held, hand = counted(across=across), held_out(across=across), ByHand(TRAINING, 5, across)
+    counts, held_out, hand = counted(across=across), hold_out(across=across), ByHand(TRAINING, 5, across)
     for n in range(1, 5):
         expected = [MODELS[model](hand, *context, word=word) for *context, word in grams(TEST, n, across)]
-        np.testing.assert_allclose(model.estimate(counts, held, n), expected, rtol=1e-12)
+        np.testing.assert_allclose(model.estimate(counts, held_out, n), expected, rtol=1e-12)
 
 
 def after_every_context(order, lines=TRAINING, words=V, end=END):
@@ -162,10 +162,10 @@ def test_probabilities_of_all_words_after_a_context_sum_to_one(lines):
         positions = Positions.from_split(split_of(lines), 3, END, "sentence")
         for n in range(1, 5):
             counts = NGramCounts(positions, words)
-            held, contexts = after_every_context(n, lines, words)
+            held_out, contexts = after_every_context(n, lines, words)
             assert all(0 < estimate_discount(counts.table(k)) < 1 for k in range(1, n + 1))
             for model in (Relative(words, 4), Additive(words, 4, 0.1), Backoff(words, 4), KneserNey(words, 4)):
-                p = model.estimate(counts, held, n).reshape(contexts, words)
+                p = model.estimate(counts, held_out, n).reshape(contexts, words)
                 p = p[~np.isnan(p).any(1)]  # a relative frequency is not defined after what was never seen
                 np.testing.assert_allclose(p.sum(1), 1, rtol=1e-9)
                 assert isinstance(model, Relative) or p.min() > 0
@@ -180,29 +180,29 @@ def test_witten_and_bell_leave_all_symbols_a_probability_that_sums_to_one(lines)
         counts = model.count(training)
         contexts = {tuple(column) for column in training.before.T} | {(0, 3, 1), (words, words, words), (5, 5, 5)}
         rows = np.array([[*context, word] for context, word in itertools.product(sorted(contexts), range(words))])
-        held = HeldOut(Positions(rows[:, -1], rows[:, :-1].T))
+        held_out = HeldOut(Positions(rows[:, -1], rows[:, :-1].T))
         for n in range(1, 5):
-            p = model.estimate(counts, held, n).reshape(len(contexts), words)
+            p = model.estimate(counts, held_out, n).reshape(len(contexts), words)
             np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
             assert p.min() > 0
 
 
 def test_scores_of_all_words_after_a_context_do_not_sum_to_one_and_their_sum_is_told():
     model, counts = StupidBackoff(V, 4, 0.4), counted()
-    held, contexts = after_every_context(4)
+    held_out, contexts = after_every_context(4)
     for n in range(1, 5):
-        sums = model.estimate(counts, held, n).reshape(contexts, V).sum(1)
+        sums = model.estimate(counts, held_out, n).reshape(contexts, V).sum(1)
         np.testing.assert_allclose(
-            model.compute_score_sums(counts, held, n).reshape(contexts, V), sums[:, None].repeat(V, 1)
+            model.compute_score_sums(counts, held_out, n).reshape(contexts, V), sums[:, None].repeat(V, 1)
         )
         assert (n == 1) == bool(np.allclose(sums, 1))
 
 
 def test_of_relative_frequencies_zero_and_undefined_are_told_apart():
-    counts, held = counted([[1, 2, END], [1, 3, END]]), held_out([[1, 2, 3, END]])
-    assert Relative(V, 2).estimate(counts, held, 2)[:2].tolist() == [1.0, 0.5]
-    assert Relative(V, 2).estimate(counts, held, 2)[2] == 0.0  # 3 never followed 2
-    assert np.isnan(Relative(V, 3).estimate(counts, held, 3)[3])  # nothing ever followed 2 3
+    counts, held_out = counted([[1, 2, END], [1, 3, END]]), hold_out([[1, 2, 3, END]])
+    assert Relative(V, 2).estimate(counts, held_out, 2)[:2].tolist() == [1.0, 0.5]
+    assert Relative(V, 2).estimate(counts, held_out, 2)[2] == 0.0  # 3 never followed 2
+    assert np.isnan(Relative(V, 3).estimate(counts, held_out, 3)[3])  # nothing ever followed 2 3
 
 
 def test_the_discount_is_that_of_ney_essen_and_kneser():
@@ -248,7 +248,7 @@ def assert_those_of_nltk(ours, theirs):
     text = [[as_words(gram) for k in range(1, order + 1) for gram in grams([line], k)] for line in TRAINING]
     theirs.fit(text, as_words(range(V)))
     expected = [theirs.score(word, context) for *context, word in map(as_words, grams(TEST, order))]
-    estimate = ours.estimate(counted(order=order), held_out(order=order), order)
+    estimate = ours.estimate(counted(order=order), hold_out(order=order), order)
     np.testing.assert_allclose(estimate, expected, rtol=1e-12)
 
 

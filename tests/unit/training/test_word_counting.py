@@ -38,14 +38,14 @@ def test_a_record_has_every_order_and_every_part_of_the_text(counted, loaded, bo
     outcome = finish(training)
     end, model = loaded.vocabulary.index("</s>"), MODELS["kneser-ney"].build({"order": 3}, vocabulary=60)
     all_words = Positions.from_split(loaded.splits["train"], 2, end, boundary)
-    held = HeldOut(Positions.from_split(loaded.splits["test"], 2, end, boundary))
+    held_out = HeldOut(Positions.from_split(loaded.splits["test"], 2, end, boundary))
     stored, entropy = curves(outcome), curves(outcome)["test", "cross_entropy"]
     sizes = [int(loaded.splits["train"].offsets[300 // part]) for part in (4, 2, 1)]
     for words in sizes:
         counts = NGramCounts(all_words.take(slice(words)), 60)
         for n in (1, 2, 3):
             assert stored["train", f"stored_order_{n}"][words] == len(counts.table(n).keys)
-            nats = -np.log(model.estimate(counts, held, n)).mean()
+            nats = -np.log(model.estimate(counts, held_out, n)).mean()
             assert stored["test", f"cross_entropy_order_{n}"][words] == pytest.approx(nats, rel=1e-12)
             if words == sizes[-1]:
                 assert entropy[n] == pytest.approx(nats, rel=1e-12)
@@ -128,8 +128,8 @@ def test_scores_are_those_of_the_model(scored, loaded):
         if changed:
             scores = []
             for text in (words, changed[0]):
-                held = HeldOut(Positions.from_split(join_sentences([np.append(text, end)]), 1, end, "sentence"))
-                scores.append(np.log(training.model.estimate(training.counts, held, 2)).sum())
+                held_out = HeldOut(Positions.from_split(join_sentences([np.append(text, end)]), 1, end, "sentence"))
+                scores.append(np.log(training.model.estimate(training.counts, held_out, 2)).sum())
             above.append(scores[0] > scores[1])
     assert metrics["test", "above_shuffled_order_2"] == np.mean(above)
 
@@ -160,8 +160,8 @@ def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(sc
     absent = loaded.vocabulary.index(unknown) if unknown else 60
     end = text[-1]
     for name, words in {"the_cat_is_small": text, "walking_home_after_school": [*[absent] * 4, end]}.items():
-        held = HeldOut(Positions.from_split(join_sentences([np.array(words)]), 2, end, "sentence"))
-        expected = np.log(training.model.estimate(training.counts, held, 3)).sum()
+        held_out = HeldOut(Positions.from_split(join_sentences([np.array(words)]), 2, end, "sentence"))
+        expected = np.log(training.model.estimate(training.counts, held_out, 3)).sum()
         assert metrics["phrases", f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
 
 

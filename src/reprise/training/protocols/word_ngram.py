@@ -32,11 +32,11 @@ class WordNGramCount(Pieces):
         loaded, halvings = self.load_words(running=False), self.options["halvings"]
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         end, train = loaded.vocabulary.index(SENTENCE_END), loaded.splits["train"]
-        self.training, *held = (
+        self.training, *held_out = (
             Positions.from_split(loaded.splits[split], self.model.order - 1, end, self.options["boundary"])
             for split in ("train", *HELD_OUT)
         )
-        self.held = {split: HeldOut(positions) for split, positions in zip(HELD_OUT, held, strict=True)}
+        self.held_out = {split: HeldOut(positions) for split, positions in zip(HELD_OUT, held_out, strict=True)}
         self.source = loaded.facts.get("source_nats", {})
         parts = [train.sentence_count >> halving for halving in range(halvings, -1, -1)]
         if parts[0] < 1:
@@ -61,9 +61,9 @@ class WordNGramCount(Pieces):
     def _measure(self, counts: NGramCounts, n: int) -> dict[str, Any]:
         """Return what is `stored`, and by split the quantities that the model has, and how many words are `scored`."""
         measured: dict[str, Any] = {"stored": float(len(counts.table(n).keys))}
-        entropy = "cross_entropy" if self.model.proper else "score_cross_entropy"
-        for split, held in self.held.items():
-            p = self.model.estimate(counts, held, n)
+        entropy = "cross_entropy" if self.model.is_normalised else "score_cross_entropy"
+        for split, held_out in self.held_out.items():
+            p = self.model.estimate(counts, held_out, n)
             undefined, zero = np.isnan(p), p == 0
             some = ~(undefined | zero)
             shares = float(zero.mean()), float(undefined.mean())
@@ -75,7 +75,7 @@ class WordNGramCount(Pieces):
                 **nats,
             }
             if isinstance(self.model, StupidBackoff):
-                measured[split]["score_sum"] = float(self.model.compute_score_sums(counts, held, n).mean())
+                measured[split]["score_sum"] = float(self.model.compute_score_sums(counts, held_out, n).mean())
         return measured
 
     def outcome(self) -> Outcome:
@@ -86,8 +86,8 @@ class WordNGramCount(Pieces):
         """
         outcome, highest = Outcome(), self.model.order
         whole = self.results[-highest:]
-        for split, held in self.held.items():
-            n = len(held)
+        for split, held_out in self.held_out.items():
+            n = len(held_out)
             for name, unit in _UNITS.items():
                 values = {k: model[split][name] for k, model in enumerate(whole, 1) if name in model[split]}
                 if not values:

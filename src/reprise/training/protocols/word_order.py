@@ -61,8 +61,8 @@ class WordOrder(Pieces):
         """Score all sentences under the model of the next order."""
         n = len(self.results) + 1
         scores = {}
-        for name, (held, offsets) in self.texts.items():
-            p = self.model.estimate(self.counts, held, n)
+        for name, (held_out, offsets) in self.texts.items():
+            p = self.model.estimate(self.counts, held_out, n)
             with np.errstate(divide="ignore"):  # a model without smoothing has zeros
                 scores[name] = sum_within(np.log(np.nan_to_num(p)), offsets)
         original = scores["original"]
