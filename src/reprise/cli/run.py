@@ -71,7 +71,7 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Lo
     counts = {
         "failed": len(runner.failed),
         "unfinished": len(runner.unfinished),
-        "in training elsewhere": len(runner.held),
+        "in training elsewhere": len(runner.locked_elsewhere),
         "left out": len(left_out) + len(damaged_records),
     }
     summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count) or "all done"

@@ -19,19 +19,19 @@ class LockHeld(Interrupted):
 
 
 @contextlib.contextmanager
-def lock_replica(path: Path, what: str, wait: bool = False) -> Iterator[None]:
+def lock_replica(path: Path, title: str, wait: bool = False) -> Iterator[None]:
     """Hold the lock of a replica while the body runs.
 
     Args:
         path: The lock file. It stays: removing it would let two processes lock two files of one name.
-        what: The replica, for messages.
+        title: The replica, for messages.
         wait: Wait for another holder.
 
     Raises:
         LockHeld: Another process trains the replica, and `wait` is not set (exit status 75).
         UserError: The file system has no locks.
     """
-    handle = _acquire(path, f"{what} is being trained by process {{}}; wait for it, stop it, or pass --wait", wait)
+    handle = _acquire(path, f"{title} is being trained by process {{}}; wait for it, stop it, or pass --wait", wait)
     try:
         yield
     finally:
@@ -51,7 +51,7 @@ def lock_clone(path: Path) -> None:
     _acquire(path, "another run works in this clone: process {}; wait for it or stop it")
 
 
-def _acquire(path: Path, held: str, wait: bool = False) -> int:
+def _acquire(path: Path, message: str, wait: bool = False) -> int:
     """Return the open file that holds the lock; its content becomes "<pid> <host>" of this process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -61,7 +61,7 @@ def _acquire(path: Path, held: str, wait: bool = False) -> int:
         holder = _read_holder(handle)
         os.close(handle)
         if isinstance(error, BlockingIOError):
-            raise LockHeld(held.format(holder)) from None
+            raise LockHeld(message.format(holder)) from None
         if error.errno in _NO_LOCKS:
             remedy = f"move {path.parent} to a disk that has them and leave a link"
             raise UserError(f"{path}: this file system has no locks ({error.strerror}); {remedy}") from None

@@ -73,7 +73,7 @@ class Runner:
     """Trains groups of jobs in their order: a replica each, or replicas of one experiment that train together.
 
     `end`: when to be done, by `time.monotonic`. `parallel`: the number of groups that train at a time, in threads.
-    `failed`, `unfinished` (saved, or not begun) and `held` (by other processes) are jobs.
+    `failed`, `unfinished` (saved, or not begun) and `locked_elsewhere` (other processes train them) are jobs.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Runner:
         self.groups, self.end, self.log, self.parallel = list(groups), end, log, parallel
         self.failed: list[Job] = []
         self.unfinished: list[Job] = []
-        self.held: list[Job] = []
+        self.locked_elsewhere: list[Job] = []
 
     def is_over(self) -> bool:
         """Return whether no more than the time for a save is left."""
@@ -113,7 +113,7 @@ class Runner:
                 raise
 
     def _train(self, jobs: list[Job], read_signal: Callable[[], str]) -> None:
-        """Train a group; a job that leaves no record is `failed`, `unfinished` or `held` afterwards."""
+        """Train a group; a job that leaves no record is `failed`, `unfinished` or `locked_elsewhere` afterwards."""
         title = jobs[0].title + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
         self.log(f"{title}: begins")
         settings = {"watch": lambda: "the end of its time" if self.is_over() else "", "read_signal": read_signal}
@@ -121,7 +121,7 @@ class Runner:
             records = run_jobs([replace(job, **settings) for job in jobs])
         except LockHeld as error:
             self.log(str(error))
-            self.held += _list_jobs_without_record(jobs)
+            self.locked_elsewhere += _list_jobs_without_record(jobs)
         except Interrupted as error:
             if read_signal():
                 raise
@@ -136,7 +136,7 @@ class Runner:
             self.log(f"{title}: left out:\n{traceback.format_exc()}")
             self.failed += _list_jobs_without_record(jobs)
         else:
-            self.held += _list_jobs_without_record(jobs)
+            self.locked_elsewhere += _list_jobs_without_record(jobs)
             for record in records:
                 name = f"{record['paper']}/{record['experiment']} replica {record['replica']}"
                 self.log(f"{name}: {record['status']}, {record['run']['wall_seconds']:.0f} s")

@@ -227,7 +227,7 @@ def test_trainings_at_once_leave_what_they_leave_one_after_another(tmp_path):
         jobs = [jobs_of([one], tmp_path / str(parallel), "stacked") for one in some]
         run = timebox.Runner(jobs, math.inf, lambda line: None, parallel)
         run.run()
-        assert [run.failed, run.unfinished, run.held] == [[], [], []]
+        assert [run.failed, run.unfinished, run.locked_elsewhere] == [[], [], []]
         digests.append([read_record(job.output, job.resolved)["result_sha256"] for group in jobs for job in group])
     assert digests[0] == digests[1]
     assert len(set(digests[0])) == 6
