@@ -45,7 +45,7 @@ class Epochs(Learner):
     """The unit of `next`, for the message of a `Diverged`."""
     LOSS_NAMES: Mapping[str, str] = {}
     """Names of the parts' losses in that message, where they are not "<part> loss"."""
-    KEPT = ("epoch", "part", "next", "sums", "history", "best")
+    CHECKPOINT_ATTRIBUTES = ("epoch", "part", "next", "sums", "history", "best")
 
     unit = "epoch"
     piece_size: int  # how far `next` goes in a piece of work: about a second, so that signals and saves need not wait
@@ -261,7 +261,7 @@ class RateSchedule(Epochs):
     `source` is the text's own entropy.
     """
 
-    KEPT = (*Epochs.KEPT, "learning_rate", "failures")
+    CHECKPOINT_ATTRIBUTES = (*Epochs.CHECKPOINT_ATTRIBUTES, "learning_rate", "failures")
     LOSS_NAMES = {"train": "training loss"}
 
     def begin_training(self, counts: Mapping[str, int], corpus: Corpus) -> None:
@@ -317,7 +317,7 @@ class HalvingSchedule(RateSchedule):
     epoch (the toolkit's second), in a row or not, is the last. An epoch that made the validation loss worse is undone.
     """
 
-    KEPT = (*RateSchedule.KEPT, "kept")
+    CHECKPOINT_ATTRIBUTES = (*RateSchedule.CHECKPOINT_ATTRIBUTES, "kept")
 
     kept: dict[str, Tensor] | None = None
     """The parameters that an undone epoch goes back to."""

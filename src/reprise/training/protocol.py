@@ -48,10 +48,10 @@ class Diverged(Exception):
 class Training(ABC):
     """The training of replica `seed`, with the model and the settings of `config`, see `Resolved`.
 
-    `state()` holds everything that decides its numbers: what has been learnt, and the attributes named in KEPT.
+    `state()` holds everything that decides its numbers: what has been learnt, and the CHECKPOINT_ATTRIBUTES.
     """
 
-    KEPT: tuple[str, ...] = ()
+    CHECKPOINT_ATTRIBUTES: tuple[str, ...] = ()
     unit: str
     total: int
     parameter_count: int
@@ -90,11 +90,11 @@ class Training(ABC):
         """Return what a record holds of the training as it is now."""
 
     def state(self) -> dict[str, Any]:
-        kept = {name: getattr(self, name) for name in self.KEPT}
-        return {name: v.get_state() if isinstance(v, torch.Generator) else v for name, v in kept.items()}
+        attributes = {name: getattr(self, name) for name in self.CHECKPOINT_ATTRIBUTES}
+        return {name: v.get_state() if isinstance(v, torch.Generator) else v for name, v in attributes.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        for name in self.KEPT:
+        for name in self.CHECKPOINT_ATTRIBUTES:
             if isinstance(value := getattr(self, name), torch.Generator):
                 value.set_state(state[name])
             else:
@@ -166,7 +166,7 @@ class Training(ABC):
 class Pieces(Training):
     """A computation without learning, in `total` pieces, each with an entry of `results`."""
 
-    KEPT = ("results",)
+    CHECKPOINT_ATTRIBUTES = ("results",)
     engine_name = "numpy"
     parameter_count = 0
 

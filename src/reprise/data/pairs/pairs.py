@@ -85,9 +85,9 @@ def _encode(
     `<unk>` has the count of all that are left out.
     """
     counted = Counter(word for sentence in texts["train"] for word in sentence)
-    kept = {word: n for word, n in counted.items() if n >= minimum_count or word == SENTENCE_END}
-    kept[UNKNOWN] = counted.total() - sum(kept.values())
-    counts = rank_by_count(kept)
+    frequent = {word: n for word, n in counted.items() if n >= minimum_count or word == SENTENCE_END}
+    frequent[UNKNOWN] = counted.total() - sum(frequent.values())
+    counts = rank_by_count(frequent)
     return counts, {split: Split.from_sentences(sentences, counts) for split, sentences in texts.items()}
 
 

@@ -71,23 +71,23 @@ def find_cuts(text: bytes) -> list[int]:
 
 
 def select_vocabulary(counted: list[Counter[bytes]], kind: str, number: int) -> dict[bytes, int]:
-    """Count the kept words and `<unk>` in training, in the order of first appearance.
+    """Count the words of the vocabulary and `<unk>` in training, in the order of first appearance.
 
     `counted` are the word counts of train, valid and test in the order of appearance.
     """
     train = counted[0]
     if kind == "top":
-        kept = set(list(rank_by_count(train))[:number])
+        vocabulary = set(list(rank_by_count(train))[:number])
     else:
         least = number + (kind == "train-more-than")
         over = sum(counted, Counter()) if kind == "all-at-least" else train
-        kept = {word for word, count in over.items() if count >= least}
+        vocabulary = {word for word, count in over.items() if count >= least}
     merged: dict[bytes, int] = {}
     for word, count in train.items():
-        key = word if word in kept else _UNKNOWN
+        key = word if word in vocabulary else _UNKNOWN
         merged[key] = merged.get(key, 0) + count
-    # After them <unk>, where training has no rare word, and what is kept, but was not seen in training.
-    unseen = (word for word in chain(*counted[1:]) if word in kept)
+    # After them <unk>, where training has no rare word, and words of the vocabulary that it lacks.
+    unseen = (word for word in chain(*counted[1:]) if word in vocabulary)
     return {**dict.fromkeys(chain(merged, [_UNKNOWN], unseen), 0), **merged}
 
 

@@ -168,14 +168,14 @@ class WindowRecurrence:
     ) -> None:
         self.library, self.transposed, self.matrices, self.linear = library, transposed, matrices, linear
 
-    def begin(self, gates: Tensor, candidate: Tensor, state: State, **kept: Tensor) -> Any:
+    def begin(self, gates: Tensor, candidate: Tensor, state: State, **saved: Tensor) -> Any:
         """Make the arrays of a window with first states (B, H) and return the window, as C++ reads it."""
         T, B, H = candidate.shape
         states = [candidate.new_empty(T + 1, B, H) for _ in state]
         for every, first in zip(states, state, strict=True):
             every[0] = first
         self.h = states[0]
-        self.forward_arrays = {"gates": gates, "candidate": candidate, **dict(zip("hc", states, strict=False)), **kept}
+        self.forward_arrays = {"gates": gates, "candidate": candidate, **dict(zip("hc", states, strict=False)), **saved}
         return Window(B=B, H=H, **self.forward_arrays)
 
     def begin_backward(self, dh: Tensor) -> tuple[Any, Tensor, Tensor]:

@@ -83,27 +83,27 @@ struct Packed {
   }
 
   void forward(const Batch& b, bool training) {
-    const int64_t rows = b.starts[b.steps], kept = training ? rows : b.starts[1];
+    const int64_t rows = b.starts[b.steps], stored_rows = training ? rows : b.starts[1];
     h.reserve(rows, H);
-    if (M) Ch.reserve(kept, M), product.reserve(b.starts[1], M);
-    if (s.scaled) Wh.reserve(kept, H);
+    if (M) Ch.reserve(stored_rows, M), product.reserve(b.starts[1], M);
+    if (s.scaled) Wh.reserve(stored_rows, H);
     for (int64_t t = 0; t < b.steps; t++) step_forward(b, t, training);
   }
 
   void step_forward(const Batch& b, int64_t t, bool training) {
-    const int64_t first = b.starts[t], k = b.starts[t + 1] - first, kept = training ? first : 0;
+    const int64_t first = b.starts[t], k = b.starts[t + 1] - first, first_stored = training ? first : 0;
     const int32_t* x = b.inputs + first;
     const float* h_before = t ? h[b.starts[t - 1]] : nullptr;
     if (t && M) {
-      multiply(h_before, h.stride, k, H, C.by_row.data, M, Ch[kept], Ch.stride, false);
-      for (int64_t r = 0; r < k; r++) multiply_second_order(x[r], Ch[kept + r], product[r]);
+      multiply(h_before, h.stride, k, H, C.by_row.data, M, Ch[first_stored], Ch.stride, false);
+      for (int64_t r = 0; r < k; r++) multiply_second_order(x[r], Ch[first_stored + r], product[r]);
       multiply(product[0], product.stride, k, M, A.by_row.data, H, h[first], h.stride, false);
     }
     if (t && s.linear) {
-      float* to = s.scaled ? Wh[kept] : h[first];
+      float* to = s.scaled ? Wh[first_stored] : h[first];
       multiply(h_before, h.stride, k, H, W.by_row.data, H, to, s.scaled ? Wh.stride : h.stride, !s.scaled && M);
     }
-    for (int64_t r = 0; r < k; r++) activate(x[r], t > 0, s.scaled ? Wh[kept + r] : nullptr, h[first + r]);
+    for (int64_t r = 0; r < k; r++) activate(x[r], t > 0, s.scaled ? Wh[first_stored + r] : nullptr, h[first + r]);
   }
 
   // B x * C h.

@@ -126,12 +126,12 @@ void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float*
 void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, const float* h, float* p, float* a,
                                 const Rates* by) {
   const Rates rates = *by;
-  static thread_local Floats kept_tiles, kept_columns, kept_gradient;
+  static thread_local Floats tile_buffer, column_buffer, gradient_buffer;
   const int width = rounded_up(H, NARROW), row = width + NARROW;  // no power of two: sets of the cache
   const long apart = depth + 1;  // distances that are no powers of two either
-  kept_tiles.reserve(apart * width), kept_columns.reserve(apart * rows), kept_gradient.reserve((size_t)GROUP * row);
+  tile_buffer.reserve(apart * width), column_buffer.reserve(apart * rows), gradient_buffer.reserve((size_t)GROUP * row);
   // Looked up once: each look-up of a thread's own memory is a call.
-  float *const tiles = kept_tiles.data, *const columns = kept_columns.data, *const gradient = kept_gradient.data;
+  float *const tiles = tile_buffer.data, *const columns = column_buffer.data, *const gradient = gradient_buffer.data;
   // A few rows at a time: a column of h lies on as many pages as there are rows.
   for (int first = 0; first < depth; first += LANES)
     for (int j = 0; j < width; j += LANES)

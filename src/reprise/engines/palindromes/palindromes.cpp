@@ -16,11 +16,11 @@
 // The recurrent layers themselves: what stands between the products, for a few rows of the batch and one tile.
 //
 // A tile of WIDE columns of z = W_x x + W_h h + b is four vectors of units (Elman), or one vector of units with its
-// gates g, i, f, o (LSTM). `kept` is what the backward pass needs of a step beside h.
+// gates g, i, f, o (LSTM). `saved` is what the backward pass needs of a step beside h.
 
 // h = tanh(z)   (models/elman.py)
 struct ElmanLayer {
-  static constexpr int GATES = 1, UNITS = WIDE, KEPT = 0;  // per tile and row
+  static constexpr int GATES = 1, UNITS = WIDE, SAVED = 0;  // per tile and row
 
   static int unit(int column) { return column; }
   static int gate(int) { return 0; }
@@ -39,27 +39,27 @@ struct ElmanLayer {
   }
 };
 
-// c = g * i + c(t-1) * f,  h = tanh(c) * o   (models/lstm.py); kept: g, i, f, o, c
+// c = g * i + c(t-1) * f,  h = tanh(c) * o   (models/lstm.py); saved: g, i, f, o, c
 struct LSTMLayer {
-  static constexpr int GATES = 4, UNITS = LANES, KEPT = 5 * LANES;
+  static constexpr int GATES = 4, UNITS = LANES, SAVED = 5 * LANES;
 
   static int unit(int column) { return column / WIDE * LANES + column % LANES; }
   static int gate(int column) { return column / LANES % 4; }
 
-  static INLINE void forward(const float* z, const float* before, float* kept, float* h) {
+  static INLINE void forward(const float* z, const float* before, float* saved, float* h) {
     const vec g = tanh(load(z)), i = logistic(load(z + LANES));
     const vec f = logistic(load(z + 2 * LANES)), o = logistic(load(z + 3 * LANES));
     const vec c = g * i + load(before + 4 * LANES) * f;
-    store(kept, g), store(kept + LANES, i), store(kept + 2 * LANES, f), store(kept + 3 * LANES, o);
-    store(kept + 4 * LANES, c);
+    store(saved, g), store(saved + LANES, i), store(saved + 2 * LANES, f), store(saved + 3 * LANES, o);
+    store(saved + 4 * LANES, c);
     store(h, tanh(c) * o);
   }
 
   // dc: in, what step t+1 left; out, what step t-1 finds. Factors in autograd's order, so that the same ones overflow.
-  static INLINE void backward(const float* kept, const float* before, const float*, const float* dh_row, float* dc_row,
+  static INLINE void backward(const float* saved, const float* before, const float*, const float* dh_row, float* dc_row,
                               float* dz) {
-    const vec g = load(kept), i = load(kept + LANES), f = load(kept + 2 * LANES), o = load(kept + 3 * LANES);
-    const vec tanh_c = tanh(load(kept + 4 * LANES)), dh = load(dh_row);
+    const vec g = load(saved), i = load(saved + LANES), f = load(saved + 2 * LANES), o = load(saved + 3 * LANES);
+    const vec tanh_c = tanh(load(saved + 4 * LANES)), dh = load(dh_row);
     const vec dc = load(dc_row) + dh * o * (1.f - tanh_c * tanh_c);
     store(dz, dc * i * (1.f - g * g));
     store(dz + LANES, dc * g * (1.f - i) * i);
@@ -84,7 +84,7 @@ template <class Layer> struct SequenceOf : Sequence {
   const int width, columns, z_row;    // padded units, padded columns of z, row of dz (no power of 2: cache sets)
   const int wide, narrow;             // tiles
   Floats W_down, W_up, Wx;            // W_h' in WIDE tiles, W_h in NARROW tiles, W_x' + b by symbol
-  Floats h, kept;                     // [T+1][B][h_row], [T+1][wide][B][KEPT]
+  Floats h, saved;                    // [T+1][B][h_row], [T+1][wide][B][SAVED]
   Floats dh, dc, dz, dW, dWx;
 
   SequenceOf(int d, int n)
@@ -96,7 +96,7 @@ template <class Layer> struct SequenceOf : Sequence {
 
   long h_row() const { return width + LANES; }
   float* state(int t, int B) const { return h.data + (size_t)t * B * h_row(); }
-  float* record(int t, int B) const { return kept.data + (size_t)t * B * wide * Layer::KEPT; }
+  float* record(int t, int B) const { return saved.data + (size_t)t * B * wide * Layer::SAVED; }
 
   // f(column, row of the readable parameters) for every column that is not padding.
   template <class F> void for_each_column(F&& f) const {
@@ -120,9 +120,9 @@ template <class Layer> struct SequenceOf : Sequence {
   void forward(const Parameters& p, const int64_t* x, int T, int B, float* h_T) override {
     pack(p);
     h.reserve((size_t)(T + 1) * B * h_row());
-    kept.reserve(1 + (size_t)(T + 1) * B * wide * Layer::KEPT);
+    saved.reserve(1 + (size_t)(T + 1) * B * wide * Layer::SAVED);
     std::memset(state(0, B), 0, sizeof(float) * B * h_row());
-    std::memset(record(0, B), 0, sizeof(float) * B * wide * Layer::KEPT);
+    std::memset(record(0, B), 0, sizeof(float) * B * wide * Layer::SAVED);
     for (int t = 1; t <= T; t++, x += B)
       for (int k = 0; k < wide; k++)
         for_each_block<WIDE_ROWS>(B, [&](auto rows, int b) { step_forward<rows>(x, t, B, k, b); });
@@ -135,12 +135,12 @@ template <class Layer> struct SequenceOf : Sequence {
     const float* start[R];
     for (int r = 0; r < R; r++) start[r] = Wx.data + x[b + r] * columns + k * WIDE;
     multiply_wide<R>(start, state(t - 1, B) + b * h_row(), h_row(), n, W_down.data + (size_t)k * n * WIDE, z);
-    const size_t at = ((size_t)k * B + b) * Layer::KEPT;
+    const size_t at = ((size_t)k * B + b) * Layer::SAVED;
     const float* before = record(t - 1, B) + at;
     float* now = record(t, B) + at;
     float* out = state(t, B) + b * h_row() + k * Layer::UNITS;
     for (int r = 0; r < R; r++)
-      Layer::forward(z + r * WIDE, before + r * Layer::KEPT, now + r * Layer::KEPT, out + r * h_row());
+      Layer::forward(z + r * WIDE, before + r * Layer::SAVED, now + r * Layer::SAVED, out + r * h_row());
   }
 
   void backward(const Parameters& gradients, const int64_t* x, int T, int B, const float* dh_T) override {
@@ -161,7 +161,7 @@ template <class Layer> struct SequenceOf : Sequence {
   void step_backward(const int64_t* x, int t, int B) {
     for (int k = 0; k < wide; k++)
       for (int b = 0; b < B; b++) {
-        const size_t at = ((size_t)k * B + b) * Layer::KEPT, unit = (size_t)b * width + k * Layer::UNITS;
+        const size_t at = ((size_t)k * B + b) * Layer::SAVED, unit = (size_t)b * width + k * Layer::UNITS;
         float* out = dz.data + (size_t)b * z_row + k * WIDE;
         Layer::backward(record(t, B) + at, record(t - 1, B) + at, state(t, B) + b * h_row() + k * Layer::UNITS,
                         dh.data + unit, dc.data + unit, out);

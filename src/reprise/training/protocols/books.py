@@ -39,7 +39,7 @@ class CharacterWindows(Steps):
     nats. Texts are written after the update, every `sample_every` steps.
     """
 
-    KEPT = ("step", "losses", "measures", "samples", "carried")
+    CHECKPOINT_ATTRIBUTES = ("step", "losses", "measures", "samples", "carried")
 
     piece_size = 16  # about half a second
 
@@ -75,8 +75,8 @@ class CharacterWindows(Steps):
         places, fresh = self.draw_places(self.step)
         state = self.model.initial_state(len(places))
         if self.is_carried:
-            is_kept = (~fresh)[:, None].to(self.carried[0][0])
-            state = tuple((h * is_kept, c * is_kept) for h, c in self.carried)
+            continues = (~fresh)[:, None].to(self.carried[0][0])
+            state = tuple((h * continues, c * continues) for h, c in self.carried)
         loss, self.carried = yield self.update(*self.cut_windows(places), state)
         self.check_loss(loss)
         if self.step % self.options["log_every"] == 0:

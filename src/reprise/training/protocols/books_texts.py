@@ -104,11 +104,11 @@ class BookTexts:
         drawn = continue_texts(model, read.expand(-1, B), length, "sample", self.options["temperature"], key)
         texts = [self.spell(text) for text in drawn.t().tolist()]
         likeliest = self.spell(continue_texts(model, read, length, "argmax")[:, 0].tolist())
-        kept = [("sample", text) for text in texts[: self.options["completions"]]] + [("argmax", likeliest)]
+        examples = [("sample", text) for text in texts[: self.options["completions"]]] + [("argmax", likeliest)]
         wanted = ("words_in_book", "words_in_licence")
         metrics = [m for m in self._measure_texts(name, texts) if m["metric"] in wanted]
         known = self.spell(read[:, 0].tolist())
-        return metrics, [self._make_sample(name, step, decoder, known, text) for decoder, text in kept]
+        return metrics, [self._make_sample(name, step, decoder, known, text) for decoder, text in examples]
 
     def _measure_expected_text(self, model: DeepLSTM) -> Iterator[Metric]:
         """Yield ln P of the expected continuation of a prompt, and its first symbol's rank, 1 the likeliest."""

@@ -36,7 +36,7 @@ class LineEpochs(BatchEpochs):
     """
 
     PARTS, LAST_PARTS = ("train", "valid"), ("test",)
-    KEPT = (*BatchEpochs.KEPT, "line_losses", "best_metrics", "diverged")
+    CHECKPOINT_ATTRIBUTES = (*BatchEpochs.CHECKPOINT_ATTRIBUTES, "line_losses", "best_metrics", "diverged")
 
     tokens_per_piece = 20_000  # a call of `advance`: about a third of a second of the fused engine
 

@@ -58,7 +58,7 @@ class LanguageModel(RateSchedule):
     """
 
     NEXT_UNIT = "step"
-    KEPT = (*RateSchedule.KEPT, "carried", "starts", "random")
+    CHECKPOINT_ATTRIBUTES = (*RateSchedule.CHECKPOINT_ATTRIBUTES, "carried", "starts", "random")
     piece_size = 1
 
     def prepare(self) -> None:

@@ -50,7 +50,7 @@ class WindowRMSProp(Epochs):
     TRAINED_PARTS = ("train", TRAINING_TEXT)
     HISTORY_METRICS = (*Epochs.HISTORY_METRICS, "cross_entropy_best")
     NEXT_UNIT = "step"
-    KEPT = (*Epochs.KEPT, "margins", "samples")
+    CHECKPOINT_ATTRIBUTES = (*Epochs.CHECKPOINT_ATTRIBUTES, "margins", "samples")
     CARRIED = "state"
 
     piece_size = 10

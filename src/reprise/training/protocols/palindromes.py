@@ -18,7 +18,7 @@ class FinalDigit(Steps):
     As in the author's code the loss and accuracy that are logged are those of the step's own batch before its update.
     """
 
-    KEPT = ("step", "log", "data")
+    CHECKPOINT_ATTRIBUTES = ("step", "log", "data")
 
     piece_size = 1
 

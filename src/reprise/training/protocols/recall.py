@@ -61,7 +61,7 @@ class Recall(_NamedTexts, Steps):
     the name is recalled. That is by the number of words between it and the blank.
     """
 
-    KEPT = ("step", "log", "data", "jacobians", "recalled")
+    CHECKPOINT_ATTRIBUTES = ("step", "log", "data", "jacobians", "recalled")
 
     piece_size = 20  # well below a second
 

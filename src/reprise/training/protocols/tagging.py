@@ -86,7 +86,7 @@ class SentenceEpochs(BatchEpochs):
     loss of an epoch is the mean over its batches, each under the weights before its step.
     """
 
-    KEPT = (*BatchEpochs.KEPT, "right")
+    CHECKPOINT_ATTRIBUTES = (*BatchEpochs.CHECKPOINT_ATTRIBUTES, "right")
 
     piece_size = 8
     groups: tuple[str, ...]

@@ -78,7 +78,7 @@ class Translation(BatchEpochs):
     """
 
     PARTS, LAST_PARTS = ("train", "valid"), ("test", "translate")
-    KEPT = (*BatchEpochs.KEPT, "translations")
+    CHECKPOINT_ATTRIBUTES = (*BatchEpochs.CHECKPOINT_ATTRIBUTES, "translations")
 
     piece_size = 5
 

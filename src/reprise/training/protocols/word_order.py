@@ -35,11 +35,11 @@ class WordOrder(Pieces):
         self.counts = NGramCounts(self._make_positions(loaded.splits["train"]), self.model.vocabulary)
         sentences = split_sentences(loaded.splits["test"])
         changed = [change_order(words, self.make_generator(f"sentence {i}")) for i, words in enumerate(sentences)]
-        kept = [i for i, orders in enumerate(changed) if orders]
-        if not kept:
+        usable = [i for i, orders in enumerate(changed) if orders]
+        if not usable:
             raise UserError(f"{self.path}: no test sentence has two different words to exchange; use more text")
-        self.texts = {"original": self._hold_out([sentences[i] for i in kept])}
-        self.texts |= {name: self._hold_out([changed[i][k] for i in kept]) for k, name in enumerate(CHANGES)}
+        self.texts = {"original": self._hold_out([sentences[i] for i in usable])}
+        self.texts |= {name: self._hold_out([changed[i][k] for i in usable]) for k, name in enumerate(CHANGES)}
         spelled = ([self.ids.get(word, self.unknown) for word in phrase.split()] for phrase in PHRASES)
         self.phrases = dict(zip(PHRASES, map(np.array, spelled), strict=True))
         self.texts["phrases"] = self._hold_out(list(self.phrases.values()))
