@@ -104,9 +104,9 @@ class NGramCounts:
             context, parents = np.zeros(len(words), np.int64), np.zeros(1, np.int64)
         else:
             longer = self._contexts[-1] * V + self.training.before[k - 2]
-            known, context = np.unique(longer, return_inverse=True)
-            self._context_keys.append(known)
-            parents = known // V
+            context_keys, context = np.unique(longer, return_inverse=True)
+            self._context_keys.append(context_keys)
+            parents = context_keys // V
         self._contexts.append(context)
         keys, counts = np.unique(context * V + words, return_counts=True)
         contexts = keys // V
@@ -146,7 +146,7 @@ class HeldOut:
         return self._places[k - 1]
 
 
-def _find_places(known: np.ndarray, keys: np.ndarray, sought: np.ndarray) -> np.ndarray:
-    """Return where each key stands among the sorted `known`; -1 where it does not, or is not `sought`."""
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return np.where(sought & (known[place] == keys), place, -1)
+def _find_places(sorted_keys: np.ndarray, keys: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return where each key stands among `sorted_keys`; -1 where it does not, or where `mask` is False."""
+    place = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
+    return np.where(mask & (sorted_keys[place] == keys), place, -1)

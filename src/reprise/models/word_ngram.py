@@ -58,8 +58,8 @@ class Additive(NGramModel):
 
     def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
         table, (context, ngram) = counts.table(n), held_out.find(counts, n)
-        seen, total = take_at(table.counts, ngram, 0), take_at(table.totals, context, 0)
-        return (seen + self.delta) / (total + self.delta * self.vocabulary)
+        count, total = take_at(table.counts, ngram, 0), take_at(table.totals, context, 0)
+        return (count + self.delta) / (total + self.delta * self.vocabulary)
 
 
 @dataclass(frozen=True)
@@ -111,16 +111,16 @@ class Backoff(NGramModel):
 
     def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:
         p = _interpolate(counts.table(1), held_out.find(counts, 1), 1 / self.vocabulary)
-        seen = _interpolate_seen(counts.table(1), 1 / self.vocabulary)
+        seen_probability = _interpolate_seen(counts.table(1), 1 / self.vocabulary)
         for k in range(2, n + 1):
             table, (context, ngram) = counts.table(k), held_out.find(counts, k)
             discounted, left = _discount_counts(table)
             every_word = table.types == self.vocabulary
             # What may follow the shorter context and did not follow this one.
-            rest = 1 - table.sum_by_context(seen[table.shorter])
+            rest = 1 - table.sum_by_context(seen_probability[table.shorter])
             weight = np.divide(left, rest, out=np.zeros_like(left), where=~every_word)
-            seen = discounted / np.where(every_word, 1 - left, 1.0)[table.contexts]
-            p = np.where(ngram >= 0, take_at(seen, ngram, 0.0), take_at(weight, context, 1.0) * p)
+            seen_probability = discounted / np.where(every_word, 1 - left, 1.0)[table.contexts]
+            p = np.where(ngram >= 0, take_at(seen_probability, ngram, 0.0), take_at(weight, context, 1.0) * p)
         return p
 
 

@@ -32,7 +32,7 @@ _TARGETS = {"NOUN", "ADJ", "VERB", "AUX"}
 _VOWELS = set("aàâäæeéèêëiîïoôöœuùûüyÿh")
 _ELIDED = {"de", "je", "jusque", "la", "le", "lorsque", "me", "ne", "puisque", "que", "quoique", "se", "te"}
 
-Seen = Mapping[tuple[str, str], Mapping[str, Counter[Features]]]
+FormCounts = Mapping[tuple[str, str], Mapping[str, Counter[Features]]]
 """The forms of every lemma and part of speech, in lower case, each with the features it was seen with."""
 Tests = Mapping[str, tuple[list[Sentence], list[np.ndarray]]]
 
@@ -53,22 +53,22 @@ def find_minimal_pairs(
     * agreement_distance: the distance in tokens from the last earlier word that shows the gender or number of what the
       right word agrees with. It is 1 for the token before it.
     """
-    seen: dict[tuple[str, str], dict[str, Counter[Features]]] = defaultdict(lambda: defaultdict(Counter))
+    form_counts: dict[tuple[str, str], dict[str, Counter[Features]]] = defaultdict(lambda: defaultdict(Counter))
     for row in (row for sentence in corpus for row in sentence.rows):
         if row.upos in _TARGETS and row.lemma is not None:
-            seen[row.lemma.lower(), row.upos][row.form.lower()][row.features] += 1
+            form_counts[row.lemma.lower(), row.upos][row.form.lower()][row.features] += 1
     names = ("split", "position", "right", "wrong", "kind", "feature", "distance")
     rows = []
     for number, (sentences, places) in enumerate(tests.values()):
-        for sentence, where in zip(sentences, places, strict=True):
+        for sentence, positions in zip(sentences, places, strict=True):
             for target, feature, kind, cue in find_agreements(sentence.words):
                 right = sentence.words[target]
-                wrong = _find_wrong_form(right, feature, seen, ids)
+                wrong = _find_wrong_form(right, feature, form_counts, ids)
                 if wrong is not None and not (
                     target and _has_telling_elision(sentence.words[target - 1], right.form, wrong)
                 ):
                     pair = (ids[right.form.lower()], ids[wrong], KINDS.index(kind), FEATURES.index(feature))
-                    rows.append((number, where[target], *pair, where[target] - where[cue]))
+                    rows.append((number, positions[target], *pair, positions[target] - positions[cue]))
     table = np.array(rows, np.int64).reshape(-1, len(names))
     arrays = {f"agreement_{name}": table[:, i].astype(np.int32) for i, name in enumerate(names)}
     arrays["agreement_position"] = table[:, names.index("position")]
@@ -102,11 +102,11 @@ def find_agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int
             value = word.feature(feature)
             if value is None or words[controller].feature(feature) != value:
                 continue
-            near = children[owner] + children[clause]
-            group = [owner] + [i for i in near if words[i].upos == "DET" or _get_relation(words[i]) in _AGREEING]
-            shows = [i for i in group if words[i].feature(feature) == value]
-            shows += [i for i in group if value == "Plur" and _get_relation(words[i]) == "nummod"]
-            yield target, feature, kind, max(i for i in shows if i < target)
+            dependents = children[owner] + children[clause]
+            group = [owner] + [i for i in dependents if words[i].upos == "DET" or _get_relation(words[i]) in _AGREEING]
+            cues = [i for i in group if words[i].feature(feature) == value]
+            cues += [i for i in group if value == "Plur" and _get_relation(words[i]) == "nummod"]
+            yield target, feature, kind, max(i for i in cues if i < target)
 
 
 def _find_controller(
@@ -144,7 +144,7 @@ def _find_controller(
     return f"antecedent-{role}", antecedent, antecedent, clause
 
 
-def _find_wrong_form(right: Row, feature: str, seen: Seen, ids: Mapping[str, int]) -> str | None:
+def _find_wrong_form(right: Row, feature: str, form_counts: FormCounts, ids: Mapping[str, int]) -> str | None:
     """Return the most frequent form whose features differ from those of `right` in this feature's value alone.
 
     Return None without such a form. Return None too if it was ever seen with the right value, or the right form with a
@@ -152,7 +152,7 @@ def _find_wrong_form(right: Row, feature: str, seen: Seen, ids: Mapping[str, int
     """
     if right.lemma is None:
         return None
-    forms = seen[right.lemma.lower(), right.upos]
+    forms = form_counts[right.lemma.lower(), right.upos]
 
     def list_values(form: str) -> set[str]:
         return {value for features in forms[form] for name, value in features if name == feature}
