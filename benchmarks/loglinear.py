@@ -111,8 +111,8 @@ def build_model(task: Task, generator: Any = None) -> Any:
 
     tags = Sparse(task.tag_indptr, task.tag_indices.astype(np.int64), task.workload.tags)
     types, labels = ([str(i) for i in range(n)] for n in (len(task.counts), task.workload.tags))
-    counted, borne = (dict.fromkeys(("corpus", "train"), values) for values in (task.counts, tags))
-    model = LogLinearRNN(Lexicon(types, labels, counted, borne), **task.workload.options)
+    counted, tags_of = (dict.fromkeys(("corpus", "train"), values) for values in (task.counts, tags))
+    model = LogLinearRNN(Lexicon(types, labels, counted, tags_of), **task.workload.options)
     if generator:
         initialise(model, generator)
     return model

@@ -24,14 +24,14 @@ def lexicon(types=90, tags=70, seed=0):
     """Types of which many share their tags; the rarer half of them does not occur in training."""
     random = np.random.default_rng(seed)
     bundles = random.random((max(2, types // 5), tags)) < 0.1
-    borne = bundles[random.integers(len(bundles), size=types)]
+    has_tag = bundles[random.integers(len(bundles), size=types)]
     counts = np.sort(random.integers(1, 60, types))[::-1].astype(np.int64)
     in_training = np.arange(types) < types // 2
     return Lexicon(
         [f"w{i}" for i in range(types)],
         [f"tag:{i}" for i in range(tags)],
         {"corpus": counts, "train": np.where(in_training, counts // 2, 0)},
-        {"corpus": Sparse.from_dense(borne), "train": Sparse.from_dense(borne & in_training[:, None])},
+        {"corpus": Sparse.from_dense(has_tag), "train": Sparse.from_dense(has_tag & in_training[:, None])},
     )
 
 

@@ -121,9 +121,9 @@ def log_linear_parameters() -> Iterator[Finding]:
 def _draw_model(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
     """Make a random model in float64 with words (4, 3) and targets (3, 1)."""
     generator = torch.Generator().manual_seed(seed)
-    borne = (torch.rand(V, TAGS, generator=generator) < 0.3).numpy()
+    has_tag = (torch.rand(V, TAGS, generator=generator) < 0.3).numpy()
     counts = torch.randint(1, 50, (V,), generator=generator).sort(descending=True).values.numpy()
-    tags = Sparse.from_dense(borne)
+    tags = Sparse.from_dense(has_tag)
     names = [str(i) for i in range(V)], [f"tag:{i}" for i in range(TAGS)]
     lexicon = Lexicon(*names, dict.fromkeys(("corpus", "train"), counts), dict.fromkeys(("corpus", "train"), tags))
     chosen = {"input": "features", "output": "log-linear", "background": "corpus"} | kinds

@@ -16,7 +16,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.cli.common import find_experiment, format_number, index_numbers, make_console, make_table
 from reprise.config.project import Project
 from reprise.data.corpus import Corpus
-from reprise.data.own_text import OWN_TESTS, put_own_test
+from reprise.data.own_text import OWN_TEST_SPLITS, replace_test_text
 from reprise.errors import Failed, UserError
 from reprise.files import entry_exists, read_whole, require_place, write_json
 from reprise.records.content import require_owner
@@ -80,7 +80,7 @@ def evaluate_command(options: argparse.Namespace) -> None:
         elif options.text:
             measured = _measure(trained.training, corpus, options.device, by_count=False)
             _print_heading(experiment, options.replica, trained)
-            _show_values({key: value for key, value in measured.values.items() if key[1] in OWN_TESTS})
+            _show_values({key: value for key, value in measured.values.items() if key[1] in OWN_TEST_SPLITS})
         else:
             _measure_beside_record(project, experiment, trained, corpus, options)
 
@@ -331,7 +331,7 @@ def write_own_test_corpus(corpus: Path | None, text: Path, path: Path, log: Any)
     """Write to `path` a corpus whose test text is that of a file; `log` takes a line on how it was read."""
     if corpus is None:
         raise UserError(f"--text {text}: this model reads no text; omit --text")
-    own_corpus, line = put_own_test(Corpus.load(corpus), text)
+    own_corpus, line = replace_test_text(Corpus.load(corpus), text)
     log(line)
     own_corpus.save(path)
     return path

@@ -98,7 +98,7 @@ class NamedDataset(Dataset):
     name: str
 
     @property
-    def shelf(self) -> str:
+    def mirror_folder(self) -> str:
         """Return its folder in a mirror."""
         return self.mirror or self.name
 

@@ -78,12 +78,12 @@ def compute_offsets(lengths: Iterable[int] | np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.fromiter(lengths, np.int64))]).astype(np.int64)
 
 
-def pack_sparse_rows(borne: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def pack_sparse_rows(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a matrix of truth values (V, K) as indptr (V + 1,) int64 and indices int32.
 
     Row t holds at indices[indptr[t]:indptr[t + 1]], in increasing order.
     """
-    return compute_offsets(borne.sum(axis=1)), np.nonzero(borne)[1].astype(np.int32)
+    return compute_offsets(matrix.sum(axis=1)), np.nonzero(matrix)[1].astype(np.int32)
 
 
 @dataclass(frozen=True)

@@ -37,16 +37,16 @@ def fetch_file(
 ) -> Path:
     """Put a file of the dataset into `raw_root/<dataset>/` and return its path.
 
-    A file that is there with the right checksum stays. Else `mirror/<dataset.shelf>/<file>` is copied, or its url
-    downloaded. A download has at most four attempts, with pauses of `pause`, twice and four times that many seconds.
-    `log` gets a line about what was done.
+    A file that is there with the right checksum stays. Else `mirror/<dataset.mirror_folder>/<file>` is copied, or its
+    url downloaded. A download has at most four attempts, with pauses of `pause`, twice and four times that many
+    seconds. `log` gets a line about what was done.
 
     Raises:
         UserError: The file cannot be had. What was there before stays, and nothing with a wrong checksum is added.
         OSError: The file cannot be written; the error names it.
     """
-    shelf = mirror / dataset.shelf if mirror else None
-    return _Job(dataset, file, raw_root / dataset.name, shelf, log, pause).fetch()
+    mirror_folder = mirror / dataset.mirror_folder if mirror else None
+    return _Job(dataset, file, raw_root / dataset.name, mirror_folder, log, pause).fetch()
 
 
 class _TransientError(Exception):
@@ -62,7 +62,7 @@ class _Job:
     dataset: NamedDataset
     file: RawFile
     folder: Path
-    shelf: Path | None
+    mirror_folder: Path | None
     log: Callable[[str], None]
     pause: float
 
@@ -88,7 +88,7 @@ class _Job:
                 self.log(f"{self.label}: already there, checksum verified")
                 return True
             self.log(f"{self.label}: {problem}")
-        source = self.shelf / self.file.name if self.shelf else None
+        source = self.mirror_folder / self.file.name if self.mirror_folder else None
         if source is None or not source.is_file():
             return False
         if problem := find_mismatch(source, *digest):
@@ -116,8 +116,8 @@ class _Job:
 
     def _download(self) -> None:
         file, label = self.file, self.label
-        remedy = f"set REPRISE_MIRROR to a folder that holds {self.dataset.shelf}/{file.name}"
-        if self.shelf and (wrong := self.shelf / file.name).is_file():
+        remedy = f"set REPRISE_MIRROR to a folder that holds {self.dataset.mirror_folder}/{file.name}"
+        if self.mirror_folder and (wrong := self.mirror_folder / file.name).is_file():
             remedy = f"replace {wrong} of the mirror, which has another checksum"  # or it would have been taken
         if file.url is None and self.target.is_file():
             entry = f"its digest in config/config.yaml, key datasets.{self.dataset.name}.files"
@@ -151,21 +151,21 @@ def read_member(archive: Path, member: str, limit: int, prefix: int | None = Non
         with zipfile.ZipFile(archive) as opened:
             if member not in opened.namelist():
                 raise UserError(f"{archive}: holds no file {member}")
-            wanted = opened.getinfo(member).file_size if prefix is None else prefix
-            if wanted > limit:
+            size = opened.getinfo(member).file_size if prefix is None else prefix
+            if size > limit:
                 raise UserError(f"{archive}: {member} unpacks to more than {limit:,} bytes; refused")
             with opened.open(member) as content:
                 data = content.read() if prefix is None else content.read(prefix)
     except (EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile, OSError) as error:
         raise UserError(f"{archive}: cannot be unpacked ({str(error) or type(error).__name__})") from None
-    if len(data) < wanted:
-        raise UserError(f"{archive}: {member} ends after {len(data):,} of {wanted:,} bytes")
+    if len(data) < size:
+        raise UserError(f"{archive}: {member} ends after {len(data):,} of {size:,} bytes")
     return data
 
 
 def _transfer(file: RawFile, url: str, target: Path, label: str) -> int:
     """Make one attempt; return the number of bytes. The target appears if its checksum is right."""
-    shown = _hide_credentials(url)
+    safe_url = _hide_credentials(url)
     with atomic_path(target) as temporary:
         with temporary.open("wb") as opened:
             size = _Transfer(url, opened, file.size or _LARGEST).receive(label)
@@ -173,10 +173,10 @@ def _transfer(file: RawFile, url: str, target: Path, label: str) -> int:
             with temporary.open("rb") as content:
                 head = content.read(512).lstrip().lower()
             if head.startswith((b"<!doctype html", b"<html")):
-                raise _WrongFileError(f"an HTML page came instead of the file from {shown}; {problem}")
+                raise _WrongFileError(f"an HTML page came instead of the file from {safe_url}; {problem}")
             if file.size and size < file.size:
-                raise _TransientError(f"truncated: {shown} gave {size:,} of {file.size:,} bytes")
-            raise _WrongFileError(f"{problem} from {shown}")
+                raise _TransientError(f"truncated: {safe_url} gave {size:,} of {file.size:,} bytes")
+            raise _WrongFileError(f"{problem} from {safe_url}")
         return size
 
 
@@ -223,21 +223,21 @@ class _Transfer(threading.Thread):
 
     def run(self) -> None:
         """Transfer the file; an error is kept for `receive`. A server's answer is data and may be of any kind."""
-        shown = _hide_credentials(self.url)
+        safe_url = _hide_credentials(self.url)
         try:
             self._write()
         except requests.HTTPError as error:
             status = error.response.status_code
             kind = _TransientError if status >= 500 or status in (408, 429) else _WrongFileError
-            self.error = kind(f"HTTP {status} for {shown}")
+            self.error = kind(f"HTTP {status} for {safe_url}")
         except ValueError as error:  # an address or a header that is none; also some of the errors of requests
             self.error = _WrongFileError(
-                f"{shown}: the address or the server's answer is not valid ({_describe_error(error)})"
+                f"{safe_url}: the address or the server's answer is not valid ({_describe_error(error)})"
             )
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-            cut = f"truncated: {shown} broke off after {self.size:,} bytes"
+            cut = f"truncated: {safe_url} broke off after {self.size:,} bytes"
             self.error = _TransientError(
-                cut if self.size else f"no network or no answer from {shown} ({_describe_error(error)})"
+                cut if self.size else f"no network or no answer from {safe_url} ({_describe_error(error)})"
             )
         except Exception as error:
             self.error = error

@@ -45,11 +45,11 @@ class MinimalPairs:
         arrays = {name: corpus.extra[f"agreement_{name}"] for name in _NAMES}
         evaluated = arrays["position"] >= window
         arrays = {name: values[evaluated] for name, values in arrays.items()}
-        about, counts = corpus.facts["agreement"], corpus.extra["corpus_counts"]
+        facts, counts = corpus.facts["agreement"], corpus.extra["corpus_counts"]
         frequency = np.log(counts[arrays["right"]]) - np.log(counts[arrays["wrong"]])
-        groups = dict(_make_groups(arrays, about, window))
+        groups = dict(_make_groups(arrays, facts, window))
         places = (arrays[name] for name in ("split", "position", "right", "wrong"))
-        return cls(about["splits"], *places, groups, frequency)
+        return cls(facts["splits"], *places, groups, frequency)
 
     def make_metrics(self, margins: np.ndarray) -> list[dict[str, Any]]:
         """Return the share of each group by `margins` (P,), log p(right) - log p(wrong)."""
@@ -73,11 +73,11 @@ def list_distances(window: int) -> dict[str, tuple[int, int]]:
 
 
 def _make_groups(
-    arrays: Mapping[str, np.ndarray], about: Mapping[str, Any], window: int
+    arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any], window: int
 ) -> Iterator[tuple[str, np.ndarray]]:
     every = np.ones(len(arrays["kind"]), bool)
-    features = {ALL: every} | {name: arrays["feature"] == i for i, name in enumerate(about["features"])}
-    kinds = {name: arrays["kind"] == i for i, name in enumerate(about["kinds"])}
+    features = {ALL: every} | {name: arrays["feature"] == i for i, name in enumerate(facts["features"])}
+    kinds = {name: arrays["kind"] == i for i, name in enumerate(facts["kinds"])}
     d = arrays["distance"]
     spans = {name: (d >= low) & (d <= high) for name, (low, high) in list_distances(window).items()}
     for feature, bears in features.items():

@@ -12,7 +12,7 @@ ORDERS = (1, 2, 3, 4)
 """Lengths of the n-grams of words whose repetition is counted."""
 
 
-class Words:
+class BookVocabulary:
     """The words of a book, each of which is likelier in the licence that comes with it or in the book itself.
 
     A word is a run of letters in lower case. In a Spanish book with an English licence the licence's words are the
@@ -21,7 +21,7 @@ class Words:
 
     def __init__(self, book: str, licence: str = "") -> None:
         in_book, in_licence = Counter(list_words(book)), Counter(list_words(licence))
-        self.known = in_book.keys() | in_licence.keys()
+        self.words = in_book.keys() | in_licence.keys()
         of_book, of_licence = in_book.total(), in_licence.total()
         self.licence = {w for w, n in in_licence.items() if n * of_book > in_book[w] * of_licence}
 
@@ -54,18 +54,20 @@ def measure_stops_before_capitals(texts: Iterable[str]) -> tuple[float, int]:
     return good / max(1, stops), stops
 
 
-def measure_texts(texts: Sequence[str], vocabulary: Words) -> list[tuple[str, float, int]]:
+def measure_texts(texts: Sequence[str], vocabulary: BookVocabulary) -> list[tuple[str, float, int]]:
     """Measure these texts: each measure's name, its value (a share), and how many things it is a share of.
 
     words_in_book, words_in_licence: of whole words; distinct_1 … distinct_4: see `measure_distinct`; spaces: of
     characters; stops_before_capitals. A measure of nothing (no word, no full stop, no licence) is left out.
     """
     words = [word for text in texts for word in list_whole_words(text)]
-    known, licence = (sum(w in of for w in words) / max(1, len(words)) for of in (vocabulary.known, vocabulary.licence))
+    in_book, in_licence = (
+        sum(w in part for w in words) / max(1, len(words)) for part in (vocabulary.words, vocabulary.licence)
+    )
     characters = sum(map(len, texts))
     measures = [
-        ("words_in_book", known, len(words)),
-        ("words_in_licence", licence, len(words) if vocabulary.licence else 0),
+        ("words_in_book", in_book, len(words)),
+        ("words_in_licence", in_licence, len(words) if vocabulary.licence else 0),
         ("spaces", sum(text.count(" ") for text in texts) / max(1, characters), characters),
         ("stops_before_capitals", *measure_stops_before_capitals(texts)),
         *((f"distinct_{n}", *measure_distinct(texts, n)) for n in ORDERS),

@@ -79,16 +79,16 @@ def load_weights(
         raise UserError(f"{path}: {why}; {remedy}")
     content = read_whole(path)
     try:
-        stated, position, tensors = _parse_weights(content)
+        metadata, position, tensors = _parse_weights(content)
     except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         raise UserError(f"{path}: not a whole file of Reprise's weights; {remedy}") from None
     expected = {"format": FORMAT, "experiment": resolved.id, "config_hash": resolved.config_hash}
     for key, value in (expected | {"vocabulary_sha256": vocabulary}).items():
-        if stated[key] != value:
+        if metadata[key] != value:
             what = "corpus that they were trained on" if key == "vocabulary_sha256" else "weights of this experiment"
-            raise UserError(f"{path}: key {key}: {stated[key]!r}, not {value!r}; name the {what}")
-    if stated["replica"] != replica:  # whose fold, or whose seed, would be another
-        raise UserError(f"{path}: key replica: {stated['replica']!r}, not {replica}; name the replica with --replica")
+            raise UserError(f"{path}: key {key}: {metadata[key]!r}, not {value!r}; name the {what}")
+    if metadata["replica"] != replica:  # whose fold, or whose seed, would be another
+        raise UserError(f"{path}: key replica: {metadata['replica']!r}, not {replica}; name the replica with --replica")
     _require_same_parameters(path, tensors, model, resolved.config["model"]["name"], remedy)
     model.load_state_dict(tensors)
     return position, hashlib.sha256(content).hexdigest()
@@ -102,9 +102,9 @@ def _parse_weights(content: bytes) -> tuple[dict[str, Any], dict[str, int], dict
     """
     tensors = load(content)
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    metadata = json.loads(header["__metadata__"][_KEY])
-    stated = {key: metadata[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "replica")}
-    return stated, {str(unit): int(count) for unit, count in metadata["at"].items()}, tensors
+    stored = json.loads(header["__metadata__"][_KEY])
+    metadata = {key: stored[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "replica")}
+    return metadata, {str(unit): int(count) for unit, count in stored["at"].items()}, tensors
 
 
 def _require_same_parameters(

@@ -61,10 +61,10 @@ def test_every_file_of_a_dataset_is_tried_and_what_was_there_stays(clone, capsys
     entry = "      - {name: lost.txt, algorithm: sha256, digest: " + hashlib.sha256(TEXT).hexdigest() + "}\n"
     more = "".join(entry.replace("lost.txt", f"{name}.txt") for name in ("second", "third", "fourth"))
     config_helpers.edit(clone, "config.yaml", entry, entry + more)
-    shelf, raw = clone / "mirror/lost", Path("data/raw/lost")
-    shelf.mkdir()
+    mirror_folder, raw = clone / "mirror/lost", Path("data/raw/lost")
+    mirror_folder.mkdir()
     for name in ("second", "fourth"):
-        (shelf / f"{name}.txt").write_bytes(TEXT)
+        (mirror_folder / f"{name}.txt").write_bytes(TEXT)
     raw.mkdir(parents=True)
     (raw / "third.txt").write_bytes(b"changed by hand\n")
     status, lines = run(capsys, "fetch lost")
@@ -77,7 +77,7 @@ def test_every_file_of_a_dataset_is_tried_and_what_was_there_stays(clone, capsys
         "fourth.txt": TEXT,
     }
     for name in ("lost", "third"):
-        (shelf / f"{name}.txt").write_bytes(TEXT)
+        (mirror_folder / f"{name}.txt").write_bytes(TEXT)
     assert run(capsys, "fetch lost")[0] == 0
     assert {path.read_bytes() for path in raw.iterdir()} == {TEXT}
     assert len(list(raw.iterdir())) == 4

@@ -65,8 +65,8 @@ TEXTS = [
 @pytest.mark.parametrize(("name", "options", "facts"), TEXTS)
 def test_a_real_text_has_its_known_counts(mirror, tmp_path, name, options, facts):
     spec = load_project(ROOT).find_dataset(name)
-    if not all((mirror / spec.shelf / file.name).is_file() for file in spec.files):
-        pytest.skip(f"REPRISE_MIRROR has not all of {spec.shelf}")
+    if not all((mirror / spec.mirror_folder / file.name).is_file() for file in spec.files):
+        pytest.skip(f"REPRISE_MIRROR has not all of {spec.mirror_folder}")
     for file in spec.files:
         fetch_file(spec, file, tmp_path, mirror, lambda line: None)
     known = spec.model_copy(update={"expected": {**spec.expected, **facts}})

@@ -70,10 +70,10 @@ def test_a_state_goes_on_where_it_was_left():
 
 def small_lexicon():
     counts = np.array([5, 4, 3, 2, 1])
-    borne = np.array([[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]], bool)
+    has_tag = np.array([[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]], bool)
     in_training = np.array([1, 0, 1, 1, 0], bool)
     counted = {"corpus": counts, "train": np.array([2, 0, 3, 1, 0])}
-    tags_of = {"corpus": Sparse.from_dense(borne), "train": Sparse.from_dense(borne & in_training[:, None])}
+    tags_of = {"corpus": Sparse.from_dense(has_tag), "train": Sparse.from_dense(has_tag & in_training[:, None])}
     return Lexicon(["a", "b", "c", "d", "e"], ["N", "V"], counted, tags_of)
 
 

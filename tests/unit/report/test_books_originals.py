@@ -6,7 +6,7 @@ import pytest
 from config_helpers import ROOT, project
 
 from reprise.data.text.books import clean_text
-from reprise.evaluation.text_measures import Words, measure_texts
+from reprise.evaluation.text_measures import BookVocabulary, measure_texts
 from reprise.report.papers.books.tables import is_printed_as_logged
 
 
@@ -33,7 +33,7 @@ def test_the_print_is_the_log_but_for_the_bar_and_a_few_letters():
     ("book", "file"), [("grimm", "EN_grimms_fairy_tails"), ("quijote", "ES_cervantes_don_quijote")]
 )
 def test_the_originals_share_of_words_is_counted_in_its_log(mirror, book, file):
-    vocabulary = Words(clean_text((mirror / "books" / f"book_{file}.txt").read_text(encoding="utf-8")))
+    vocabulary = BookVocabulary(clean_text((mirror / "books" / f"book_{file}.txt").read_text(encoding="utf-8")))
     logged = read("books_logged_texts.csv")
     texts = [r["prompt"] + r["text"] for r in logged if (r["book"], r["step"]) == (book, "15000")]
     (counted,) = [value for name, value, _ in measure_texts(texts, vocabulary) if name == "words_in_book"]

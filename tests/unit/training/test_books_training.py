@@ -11,7 +11,7 @@ from protocol_helpers import finish
 
 from reprise.evaluation.sampling import compute_entropy, compute_log_probabilities, continue_texts, draw_by_numbers
 from reprise.evaluation.text_measures import (
-    Words,
+    BookVocabulary,
     list_whole_words,
     measure_distinct,
     measure_stops_before_capitals,
@@ -171,13 +171,13 @@ def test_full_stops_before_blank_and_capital():
 
 
 def test_words_are_of_the_book_of_its_licence_or_of_neither():
-    vocabulary = Words("uno dos tres by dos uno", "the works by the owner by")
+    vocabulary = BookVocabulary("uno dos tres by dos uno", "the works by the owner by")
     measures = {name: (value, n) for name, value, n in measure_texts([" The dos by xyz works tres. "], vocabulary)}
     assert measures["words_in_book"] == (5 / 6, 6)
     assert measures["words_in_licence"] == (3 / 6, 6)  # "by" is in both, likelier in the licence
     assert measures["spaces"][0] == 7 / 28
     assert "stops_before_capitals" not in measures
-    assert "words_in_licence" not in dict((n, v) for n, v, _ in measure_texts([" uno dos "], Words("uno dos")))
+    assert "words_in_licence" not in dict((n, v) for n, v, _ in measure_texts([" uno dos "], BookVocabulary("uno dos")))
 
 
 def test_everything_is_drawn_at_the_temperature_that_is_configured(made, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from reprise.data.corpus import SPLITS, Corpus, Split
-from reprise.data.own_text import OWN_TESTS, put_own_test
+from reprise.data.own_text import OWN_TEST_SPLITS, replace_test_text
 from reprise.errors import UserError
 from reprise.training.protocol import build_training
 
@@ -39,12 +39,12 @@ def spelled(corpus, protocol):
 def measured(resolved, corpus_file):
     training = build_training(resolved, 0, corpus_file, "reference")
     metrics = training.measure(lambda _: None).metrics
-    return {(m["split"], m["metric"]): (m["value"], m["n"]) for m in metrics if m["split"] in OWN_TESTS}
+    return {(m["split"], m["metric"]): (m["value"], m["n"]) for m in metrics if m["split"] in OWN_TEST_SPLITS}
 
 
 def with_own(resolved, text, folder):
     (folder / "own.txt").write_text(text, "utf-8")
-    corpus, line = put_own_test(Corpus.load(resolved.corpus), folder / "own.txt")
+    corpus, line = replace_test_text(Corpus.load(resolved.corpus), folder / "own.txt")
     corpus.save(folder / "own.npz")
     assert "own.txt" in line
     return folder / "own.npz"
@@ -69,7 +69,7 @@ def test_a_text_is_brought_into_the_form_of_the_corpus(small, tmp_path):
     word = text.split()[0]
     marked = "\ufeff" + text.replace(word, f"{word[0]}\u00ad{word[1:]}").replace("\n", "\r\n")
     (tmp_path / "own.txt").write_bytes(marked.encode())
-    own, line = put_own_test(corpus, tmp_path / "own.txt")
+    own, line = replace_test_text(corpus, tmp_path / "own.txt")
     assert "; 0 are read as" in line
     assert own.splits["test"].tokens.tolist() == corpus.splits["test"].tokens.tolist()
 
@@ -91,10 +91,10 @@ def test_a_corpus_of_characters_of_ones_own_reads_a_text_by_characters(tmp_path)
     splits = {name: Split.from_tokens([0, 1, 2, 1]) for name in SPLITS}
     corpus = Corpus.from_counts("own", splits, dict.fromkeys("ab ", 4), "none", {})
     (tmp_path / "own.txt").write_text("b a", "utf-8")
-    assert put_own_test(corpus, tmp_path / "own.txt")[0].splits["test"].tokens.tolist() == [1, 2, 0]
+    assert replace_test_text(corpus, tmp_path / "own.txt")[0].splits["test"].tokens.tolist() == [1, 2, 0]
     (tmp_path / "own.txt").write_text("b c", "utf-8")
     with pytest.raises(UserError, match="'c'"):
-        put_own_test(corpus, tmp_path / "own.txt")
+        replace_test_text(corpus, tmp_path / "own.txt")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_corpus_of_characters_of_ones_own_reads_a_text_by_characters(tmp_path)
 def test_a_text_that_cannot_be_measured_is_one_line(small, protocol, text, tmp_path):
     (tmp_path / "own.txt").write_text(text, "utf-8")
     with pytest.raises(UserError) as caught:
-        put_own_test(small.loaded(protocol), tmp_path / "own.txt")
+        replace_test_text(small.loaded(protocol), tmp_path / "own.txt")
     assert "own.txt" in str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -30,13 +30,13 @@ def prepare(raw: Path, options: Values) -> Corpus:
         UserError: The files have fewer than `pairs`, are missing or damaged, or do not fit together.
     """
     lines = {split: _read_aligned_lines(raw, name) for split, name in FILES.items()}
-    aligned, wanted = len(lines["train"]), options["pairs"]
-    if wanted > aligned:
+    aligned, pair_count = len(lines["train"]), options["pairs"]
+    if pair_count > aligned:
         source = raw / f"{FILES['train']}.fr.gz"
         raise UserError(
-            f"dataset multi30k: option pairs: {wanted:,} are more than the {aligned:,} of {source}; lower it"
+            f"dataset multi30k: option pairs: {pair_count:,} are more than the {aligned:,} of {source}; lower it"
         )
-    used = {**lines, "train": lines["train"][:wanted]}
+    used = {**lines, "train": lines["train"][:pair_count]}
     pairs = {split: [_make_pair(*both, options["lowercase"]) for both in texts] for split, texts in used.items()}
     corpus = make_parallel_corpus("multi30k", pairs, lines["test"], options["minimum_count"], options["lowercase"])
     corpus.facts["lines"] = {split: len(texts) for split, texts in lines.items()}

@@ -42,9 +42,9 @@ def make_parallel_corpus(
     """
     sources = {split: [source for source, _ in pairs[split]] for split in SPLITS}
     targets = {split: [[*target, SENTENCE_END] for _, target in pairs[split]] for split in SPLITS}
-    read, x = _encode(sources, minimum_count)
-    written, y = _encode(targets, minimum_count)
-    extra = {_WORDS: _pack(list(read))}
+    source_counts, x = _encode(sources, minimum_count)
+    target_counts, y = _encode(targets, minimum_count)
+    extra = {_WORDS: _pack(list(source_counts))}
     for i, side in enumerate(("source", "target")):
         extra[_LINES.format(side=side)] = _pack([line[i] for line in lines])
     for split, data in x.items():
@@ -52,11 +52,11 @@ def make_parallel_corpus(
     facts = {
         "lowercase": lowercase,
         "source_tokens": {split: len(data.tokens) for split, data in x.items()},
-        "source_vocabulary": len(read),
-        "unk_share": compute_unk_shares(y, written),
-        "source_unk_share": compute_unk_shares(x, read),
+        "source_vocabulary": len(source_counts),
+        "unk_share": compute_unk_shares(y, target_counts),
+        "source_unk_share": compute_unk_shares(x, source_counts),
     }
-    return Corpus.from_counts(name, y, written, SENTENCE_END, facts, extra, sentences="pairs")
+    return Corpus.from_counts(name, y, target_counts, SENTENCE_END, facts, extra, sentences="pairs")
 
 
 def get_source(corpus: Corpus) -> SourceText:

@@ -26,12 +26,12 @@ def prepare(raw: Path, options: Values) -> Corpus:
     chain, most = make_chain(options["vocabulary_size"], options["seed"]), options["most_words"]
     pairs = {}
     for i, split in enumerate(SPLITS):
-        wanted = options["training_sentences"] // (1 if split == "train" else 10)
-        drawn = chain.format_text(chain.sample(_DRAWN * wanted, options["seed"], i))
+        sentence_count = options["training_sentences"] // (1 if split == "train" else 10)
+        drawn = chain.format_text(chain.sample(_DRAWN * sentence_count, options["seed"], i))
         sources = [words for words in map(str.split, drawn.splitlines()) if len(words) <= most]
-        if len(sources) < wanted:
+        if len(sources) < sentence_count:
             raise UserError(f"dataset {NAME}: option most_words: too few sentences have {most} words or less; raise it")
-        pairs[split] = [(words, translate_words(words)) for words in sources[:wanted]]
+        pairs[split] = [(words, translate_words(words)) for words in sources[:sentence_count]]
         for side, texts in zip(("source", "target"), zip(*pairs[split], strict=True), strict=True):
             text = "".join(f"{' '.join(words)}\n" for words in texts)
             write_if_changed(raw / f"{NAME}.{split}.{side}.txt", text)

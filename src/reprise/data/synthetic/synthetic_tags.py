@@ -32,10 +32,10 @@ def prepare(raw: Path, options: Values) -> Corpus:
     order = np.argsort(-counts, kind="stable")[: (counts > 0).sum()]
     ids = np.full(len(source.words), -1)
     ids[order] = np.arange(len(order))
-    tags, borne = _make_tags(source)
+    tags, has_tag = _make_tags(source)
     training = np.bincount(ids[drawn["train"]], minlength=len(order))
     sparse = {}
-    for prefix, of_types in (("tag", borne[order]), ("train_tag", borne[order] & (training > 0)[:, None])):
+    for prefix, of_types in (("tag", has_tag[order]), ("train_tag", has_tag[order] & (training > 0)[:, None])):
         sparse[f"{prefix}_indptr"], sparse[f"{prefix}_indices"] = pack_sparse_rows(of_types)
     words = [NIL if i == 0 else source.words[i] for i in order]
     return Corpus.from_counts(
@@ -59,13 +59,13 @@ def _make_tags(source: MarkovChain) -> tuple[list[str], np.ndarray]:
     """Return the K tags, and which words bear them, (words, K) bool."""
     followers = [tuple(row[1:]) for row in source.successors]  # of a word; </s> is no member of its list
     lists = sorted(set(followers[1:]))
-    stands, governs = np.zeros((2, len(source.words), len(lists)), bool)
+    is_member, precedes = np.zeros((2, len(source.words), len(lists)), bool)
     for k, words in enumerate(lists):
-        stands[list(words), k] = True
-        governs[:, k] = [follows == words for follows in followers]
+        is_member[list(words), k] = True
+        precedes[:, k] = [follows == words for follows in followers]
     ends = np.arange(len(source.words)) == 0
     names = [f"{kind}:L{k}" for kind in ("POS", "Next") for k in range(len(lists))]
-    return [*names, "POS:NIL"], np.concatenate([stands, governs, ends[:, None]], axis=1)
+    return [*names, "POS:NIL"], np.concatenate([is_member, precedes, ends[:, None]], axis=1)
 
 
 def _make_pairs(source: MarkovChain, drawn: Mapping[str, np.ndarray], ids: np.ndarray) -> dict[str, np.ndarray]:

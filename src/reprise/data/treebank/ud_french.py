@@ -155,10 +155,10 @@ def _is_word(row: Row) -> bool:
 def _index_tags(rows: Iterable[Row], ids: Mapping[str, int], tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return which tags the rows of each type bear (section 5.2), as `pack_sparse_rows` of types by tags."""
     numbers = {tag: i for i, tag in enumerate(tags)}
-    borne = np.zeros((len(ids), len(tags)), bool)
+    has_tag = np.zeros((len(ids), len(tags)), bool)
     for form, upos, features in {(row.form.lower(), row.upos, row.features) for row in rows}:
-        borne[ids[form], [numbers[tag] for tag in list_tags(upos, features)]] = True
-    return pack_sparse_rows(borne)
+        has_tag[ids[form], [numbers[tag] for tag in list_tags(upos, features)]] = True
+    return pack_sparse_rows(has_tag)
 
 
 def find_treebank_file(raw: Path, part: str) -> Path:

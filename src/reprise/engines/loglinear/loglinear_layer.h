@@ -96,14 +96,15 @@ struct LSTMLayer {
       }
   }
 
-  // given: by the states from outside the layer, (T, B, H), or (B, H) for the last one alone. d_gates (T, B, 4H).
-  void backward(const Window& w, const float* U, const float* given, bool every, float* d_gates) {
+  // dh_outside: derivatives by the states from above the layer, (T, B, H) if `every`, else (B, H) for the last step.
+  // d_gates (T, B, 4H).
+  void backward(const Window& w, const float* U, const float* dh_outside, bool every, float* d_gates) {
     pack_up(U);
     const size_t step = (size_t)w.B * H;
     d.reserve((size_t)w.B * d_row), dh.reserve((size_t)w.B * width), dc.reserve((size_t)w.B * width);
     std::memset(dc.data, 0, sizeof(float) * w.B * width);
     for (int t = w.T - 1; t >= 0; t--) {
-      const float* outside = every ? given + t * step : t == w.T - 1 ? given : nullptr;
+      const float* outside = every ? dh_outside + t * step : t == w.T - 1 ? dh_outside : nullptr;
       for (int unit = 0; t < w.T - 1 && unit < H; unit += NARROW)
         for (int s = 0; s < 4 * H; s += PART) {
           float* out = dh.data + unit;

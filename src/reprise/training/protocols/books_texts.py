@@ -14,7 +14,7 @@ from reprise import counters
 from reprise.catalogue.prompts import PROMPTS
 from reprise.data.corpus import Corpus
 from reprise.evaluation.sampling import compute_log_probabilities, compute_next_symbol_entropy, continue_texts
-from reprise.evaluation.text_measures import Words, measure_texts
+from reprise.evaluation.text_measures import BookVocabulary, measure_texts
 from reprise.models.deep_lstm import DeepLSTM
 from reprise.records.record import make_metric
 
@@ -36,7 +36,7 @@ class BookTexts:
         self.tokens = corpus.splits["train"].tokens
         self.text = self.spell(self.tokens)
         begin, end = corpus.extra.get("licence", (0, len(self.text)))
-        self.words = Words(self.text[begin:end], f"{self.text[:begin]} {self.text[end:]}")
+        self.vocabulary = BookVocabulary(self.text[begin:end], f"{self.text[:begin]} {self.text[end:]}")
 
     def spell(self, tokens: Sequence[int]) -> str:
         return "".join(self.symbols[i] for i in tokens)
@@ -105,10 +105,10 @@ class BookTexts:
         texts = [self.spell(text) for text in drawn.t().tolist()]
         likeliest = self.spell(continue_texts(model, read, length, "argmax")[:, 0].tolist())
         examples = [("sample", text) for text in texts[: self.options["completions"]]] + [("argmax", likeliest)]
-        wanted = ("words_in_book", "words_in_licence")
-        metrics = [m for m in self._measure_texts(name, texts) if m["metric"] in wanted]
-        known = self.spell(read[:, 0].tolist())
-        return metrics, [self._make_sample(name, step, decoder, known, text) for decoder, text in examples]
+        metric_names = ("words_in_book", "words_in_licence")
+        metrics = [m for m in self._measure_texts(name, texts) if m["metric"] in metric_names]
+        shown_prompt = self.spell(read[:, 0].tolist())
+        return metrics, [self._make_sample(name, step, decoder, shown_prompt, text) for decoder, text in examples]
 
     def _measure_expected_text(self, model: DeepLSTM) -> Iterator[Metric]:
         """Yield ln P of the expected continuation of a prompt, and its first symbol's rank, 1 the likeliest."""
@@ -124,17 +124,17 @@ class BookTexts:
 
     def _measure_full_stop(self, model: DeepLSTM) -> Iterator[Metric]:
         capitals = [i for i, symbol in enumerate(self.symbols) if symbol.isupper()]
-        for name, wanted, share in (
+        for name, symbols, share in (
             ("operator", [self.ids[" "]] if " " in self.ids else [], "blank_probability"),
             ("operator-blank", capitals, "capital_probability"),
         ):
             read = self.encode(PROMPTS[name])
-            if len(read) and wanted:
-                value = compute_log_probabilities(model, read)[-1, 0, wanted].exp().sum().item()
+            if len(read) and symbols:
+                value = compute_log_probabilities(model, read)[-1, 0, symbols].exp().sum().item()
                 yield make_metric(name, share, value, "share", 1)
 
     def _measure_texts(self, split: str, texts: Sequence[str]) -> list[Metric]:
-        return [make_metric(split, name, value, "share", n) for name, value, n in measure_texts(texts, self.words)]
+        return [make_metric(split, name, value, "share", n) for name, value, n in measure_texts(texts, self.vocabulary)]
 
     def _make_sample(self, kind: str, step: int, decoder: str, prompt: str, text: str) -> dict[str, Any]:
         temperature = self.options["temperature"] if decoder == "sample" else None

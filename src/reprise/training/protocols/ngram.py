@@ -57,8 +57,8 @@ class NGramCount(Pieces):
         """Return entropies of the full order, as of the networks, and curves over orders and over places in words."""
         outcome = Outcome()
         for split, (_, places) in self.held_out.items():
-            nats, shown = -np.log(self.probabilities[split]), np.zeros(0, np.int32)  # no prediction is shown
-            of_lines = LineLosses(self.lines, self.vocabulary, places, nats, shown)
+            nats, no_predictions = -np.log(self.probabilities[split]), np.zeros(0, np.int32)
+            of_lines = LineLosses(self.lines, self.vocabulary, places, nats, no_predictions)
             outcome.metrics += of_lines.make_metrics(split)
             values, orders = [losses[split] for losses in self.results], range(1, len(self.results) + 1)
             outcome.curves.append(make_curve(split, "cross_entropy", "nats/token", "order", orders, values))

@@ -241,7 +241,8 @@ def _make_original_rows(context: Context, name: str, length: int) -> list[dict[s
     for step, texts_of_step in logged.groupby("step"):
         texts = (texts_of_step.prompt + texts_of_step.text).tolist()
         measured = {
-            measure: (value, n) for measure, value, n in text_measures.measure_texts(texts, text_measures.Words(""))
+            measure: (value, n)
+            for measure, value, n in text_measures.measure_texts(texts, text_measures.BookVocabulary(""))
         }
         values = {measure: MeanEstimate(value, 1) for measure, (value, _) in measured.items()}
         share_of_words = context.get_printed(name, "words_in_book", "sample") if step == logged.step.max() else None
