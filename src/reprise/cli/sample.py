@@ -94,7 +94,7 @@ def draw_symbols(next_log_p: Callable[[Any], Any], start: Sequence[int], options
     import torch
 
     from reprise import counters
-    from reprise.evaluation.sampling import draw_by_numbers
+    from reprise.evaluation.sampling import sample_by_inverse_cdf
 
     symbols = list(start)
     uniform = counters.uniform32(counters.key(options.seed, 0), 0, options.length) / 2.0**32
@@ -106,5 +106,5 @@ def draw_symbols(next_log_p: Callable[[Any], Any], start: Sequence[int], options
             if options.top_k is not None and options.top_k < len(log_p):
                 least = log_p.topk(options.top_k).values[-1]
                 log_p[log_p < least] = -torch.inf
-            symbols.append(int(draw_by_numbers(torch.softmax(log_p, 0)[None], number[None])[0]))
+            symbols.append(int(sample_by_inverse_cdf(torch.softmax(log_p, 0)[None], number[None])[0]))
             yield symbols[-1]

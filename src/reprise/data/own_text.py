@@ -9,7 +9,7 @@ import numpy as np
 from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, compute_offsets
 from reprise.data.raw import normalise_text
 from reprise.data.text.books import clean_text
-from reprise.data.text.character_lines import CHARACTERS, SPLIT, TEST, cut_lines, normalise_lines
+from reprise.data.text.character_lines import CHARACTERS, LINES_SPLIT, TEST, cut_lines, normalise_lines
 from reprise.errors import UserError
 
 _UNUSED = 3
@@ -81,11 +81,11 @@ def _replace_lines(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
     if not lines:
         raise UserError(f"--text {path}: has no line of two letters a to z; name another file")
     own = cut_lines(lines, "characters" if len(corpus.vocabulary) == len(CHARACTERS) else "bigrams")
-    every, part = corpus.splits[SPLIT], corpus.extra["part"]
+    every, part = corpus.splits[LINES_SPLIT], corpus.extra["part"]
     joined = Split(np.append(every.tokens, own.tokens), np.append(every.offsets, every.offsets[-1] + own.offsets[1:]))
     own_part = np.full((len(part), len(lines)), TEST, part.dtype)
     part = np.hstack([np.where(part == TEST, _UNUSED, part).astype(part.dtype), own_part])
-    changed = replace(corpus, splits={**corpus.splits, SPLIT: joined}, extra={**corpus.extra, "part": part})
+    changed = replace(corpus, splits={**corpus.splits, LINES_SPLIT: joined}, extra={**corpus.extra, "part": part})
     return changed, f"{path}: {len(lines)} lines, in small letters; all that is no letter a to z is read as a blank"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from reprise.data.pairs.mteval import tokenise_13a
 
-ORDER = 4
+MAX_ORDER = 4
 TOKENISATION = "13a"
 
 
@@ -21,7 +21,7 @@ def count_bleu(hypotheses: Iterable[str], references: Iterable[str], lowercase: 
 
     An n-gram counts as often as it stands in both. `tokenisation` and `lowercase` say how words were cut.
     """
-    names = ("hypothesis_words", "reference_words", *(f"matches_{n}" for n in range(1, ORDER + 1)))
+    names = ("hypothesis_words", "reference_words", *(f"matches_{n}" for n in range(1, MAX_ORDER + 1)))
     rows = [
         _count_matches(*(tokenise_13a(text.lower() if lowercase else text) for text in both))
         for both in zip(hypotheses, references, strict=True)
@@ -31,7 +31,7 @@ def count_bleu(hypotheses: Iterable[str], references: Iterable[str], lowercase: 
 
 
 def _count_matches(hypothesis: list[str], reference: list[str]) -> list[int]:
-    matches = [(_count_ngrams(hypothesis, n) & _count_ngrams(reference, n)).total() for n in range(1, ORDER + 1)]
+    matches = [(_count_ngrams(hypothesis, n) & _count_ngrams(reference, n)).total() for n in range(1, MAX_ORDER + 1)]
     return [len(hypothesis), len(reference), *matches]
 
 

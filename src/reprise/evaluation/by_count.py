@@ -18,13 +18,13 @@ class LossesByCount:
 
     def __init__(self, counts: np.ndarray) -> None:
         self._band_of_word = np.searchsorted(BAND_STARTS, counts, side="right") - 1
-        self._numbers, self._sums = (np.zeros((len(SIDES), len(BAND_STARTS))) for _ in range(2))
+        self._band_sizes, self._sums = (np.zeros((len(SIDES), len(BAND_STARTS))) for _ in range(2))
 
     def add_batch(self, read: Tensor, predicted: Tensor, losses: Tensor) -> None:
         """Add the losses (n,), in nats, of the words predicted (n,), each after the word read last (n,)."""
         for side, words in enumerate((read, predicted)):
             bands = self._band_of_word[words.numpy()]
-            self._numbers[side] += np.bincount(bands, minlength=len(BAND_STARTS))
+            self._band_sizes[side] += np.bincount(bands, minlength=len(BAND_STARTS))
             self._sums[side] += np.bincount(bands, losses.double().numpy(), minlength=len(BAND_STARTS))
 
     def compute_means(self) -> dict[tuple[str, int], tuple[int, float]]:
@@ -33,8 +33,11 @@ class LossesByCount:
         The side says whose count decides, that of the word read last or of the word predicted.
         """
         return {
-            (name, least): (int(self._numbers[side, band]), float(self._sums[side, band] / self._numbers[side, band]))
+            (name, least): (
+                int(self._band_sizes[side, band]),
+                float(self._sums[side, band] / self._band_sizes[side, band]),
+            )
             for side, name in enumerate(SIDES)
             for band, least in enumerate(BAND_STARTS)
-            if self._numbers[side, band]
+            if self._band_sizes[side, band]
         }

@@ -12,7 +12,7 @@ from torch import Tensor
 from reprise.models.recall_networks import RNN, SLOPES, RecallNetwork
 from reprise.records.record import make_curve, make_metric
 
-LEAST = -300.0
+LOG10_FLOOR = -300.0
 """log10 of what counts as zero: a float64 of this size is next to the smallest there is."""
 
 
@@ -32,7 +32,7 @@ class JacobianNorms:
     def get_log10_norm(self, distance: int) -> float:
         """Return log10 of the norm at a distance."""
         norm = self.norms[distance - 1]
-        return max(LEAST, math.log10(norm)) if norm > 0 else LEAST
+        return max(LOG10_FLOOR, math.log10(norm)) if norm > 0 else LOG10_FLOOR
 
     def make_curves(self, split: str) -> list[dict[str, Any]]:
         """Return norms and bounds as curves of a run record."""
@@ -57,14 +57,14 @@ def compute_jacobian_norms(model: RecallNetwork, x: Tensor) -> JacobianNorms:
         return JacobianNorms(mean, None, None, None)
     beta_W = torch.linalg.matrix_norm(model.W_h[0].double(), 2).item()
     slope, distances = SLOPES[model.activation], range(1, len(x) + 1)
-    bound, with_1 = ([_compute_power(beta_W * s, distance) for distance in distances] for s in (slope, 1.0))
+    bound, bound_slope_1 = ([_compute_power(beta_W * s, distance) for distance in distances] for s in (slope, 1.0))
     log_bound = torch.tensor(bound, dtype=torch.float64).log10()
     # At large distances the powers underflow or overflow, and norms underflow.
     in_logarithms = torch.tensor(distances) * torch.tensor(beta_W * slope, dtype=torch.float64).log10()
     log_bound = torch.where(log_bound.isfinite(), log_bound, in_logarithms)
     norms = by_text.max(1).values
     excess = (norms.log10() - log_bound)[norms > 0]
-    return JacobianNorms(mean, bound, with_1, max([LEAST, *excess.tolist()]))
+    return JacobianNorms(mean, bound, bound_slope_1, max([LOG10_FLOOR, *excess.tolist()]))
 
 
 def _compute_power(base: float, exponent: int) -> float:

@@ -30,5 +30,5 @@ def find_neighbours(rows: Tensor, count: int) -> list[list[int]]:
     """
     centred = rows.double() - rows.double().mean(0)
     unit = centred / centred.norm(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
-    likeness = (unit @ unit.T).fill_diagonal_(-2.0)
-    return likeness.topk(min(count, len(rows) - 1), dim=1).indices.tolist()
+    similarity = (unit @ unit.T).fill_diagonal_(-2.0)
+    return similarity.topk(min(count, len(rows) - 1), dim=1).indices.tolist()

@@ -34,13 +34,13 @@ def continue_texts(
         if decoder == "argmax":
             written[t] = last.argmax(1)
         else:
-            written[t] = draw_by_numbers(torch.softmax(last.double() / temperature, 1), numbers[t])
+            written[t] = sample_by_inverse_cdf(torch.softmax(last.double() / temperature, 1), numbers[t])
         if t < length - 1:
             logits, state = model(written[t : t + 1], state)
     return written
 
 
-def continue_window(
+def sample_from_windows(
     compute_log_probabilities: Callable[[Tensor], Tensor], start: Sequence[int], count: int, words: int, key: int
 ) -> list[list[int]]:
     """Draw `count` texts of so many words from a model of windows (equation 14 of document 004) after `start`.
@@ -49,12 +49,12 @@ def continue_window(
     """
     window = torch.tensor(start, dtype=torch.int64)[:, None].repeat(1, count)  # (W, count)
     for number in (counters.uniform32(key, 0, words * count).reshape(words, count) + 0.5) / 2.0**32:
-        chosen = draw_by_numbers(compute_log_probabilities(window[-len(start) :]).double().exp(), number)
+        chosen = sample_by_inverse_cdf(compute_log_probabilities(window[-len(start) :]).double().exp(), number)
         window = torch.cat([window, chosen[None]])
     return window[len(start) :].T.tolist()
 
 
-def draw_by_numbers(p: Tensor, numbers: np.ndarray) -> Tensor:
+def sample_by_inverse_cdf(p: Tensor, numbers: np.ndarray) -> Tensor:
     """Draw a symbol a row of p (B, V) by numbers (B,) in [0, 1): the first whose cumulated share exceeds it.
 
     The sum of a row may end a rounding error away from 1: the number is a share of it.
@@ -66,57 +66,57 @@ def draw_by_numbers(p: Tensor, numbers: np.ndarray) -> Tensor:
 
 @torch.no_grad()
 def translate_batch(
-    model: Translator, source: Tensor, lengths: Tensor, end: int, longest: int, barred: Collection[int] = ()
+    model: Translator, source: Tensor, lengths: Tensor, end: int, max_length: int, banned: Collection[int] = ()
 ) -> list[list[int]]:
-    """Write the likeliest words for each source (T, B) of `lengths`, up to `end` (left out) or `longest` words.
+    """Write the likeliest words for each source (T, B) of `lengths`, up to `end` (left out) or `max_length` words.
 
-    The word written is the one that the decoder reads next (equation 27 of document 003). Words in `barred` are never
+    The word written is the one that the decoder reads next (equation 27 of document 003). Words in `banned` are never
     written.
     """
     states, c = model.encode(source, lengths)
     words = torch.full((1, len(lengths)), end)
-    open_ = torch.ones(len(lengths), dtype=torch.bool)
+    unfinished = torch.ones(len(lengths), dtype=torch.bool)
     written = []
-    while len(written) < longest and open_.any():
+    while len(written) < max_length and unfinished.any():
         h, states = model.decode(words, states, c)
         logits = model.logits(h[0])  # (B, V)
-        logits[:, list(barred)] = -math.inf
+        logits[:, list(banned)] = -math.inf
         words = logits.argmax(1)[None]
         written.append(words[0])
-        open_ &= words[0] != end
+        unfinished &= words[0] != end
     columns = torch.stack(written).T.tolist()
     return [column[: column.index(end)] if end in column else column for column in columns]
 
 
 @torch.no_grad()
 def translate_by_beam(
-    model: Translator, source: Tensor, end: int, longest: int, width: int, barred: Collection[int] = ()
+    model: Translator, source: Tensor, end: int, max_length: int, width: int, banned: Collection[int] = ()
 ) -> list[int]:
     """Translate one source (T, 1) by beam search.
 
     Of `width` open translations each is continued by every word, and the `width` likeliest go on; one that has reached
     `end` waits. The result is the finished one with the highest log-probability a word. If none has finished within
-    `longest` words, it is the best open one.
+    `max_length` words, it is the best open one.
     """
     states, c = model.encode(source, torch.tensor([len(source)]))
     beams: list[tuple[float, list[int], Any]] = [(0.0, [], states)]
-    closed: list[tuple[float, list[int]]] = []
-    for _ in range(longest):
-        longer = []
+    finished: list[tuple[float, list[int]]] = []
+    for _ in range(max_length):
+        candidates = []
         for score, words, before in beams:
             h, after = model.decode(torch.tensor([[words[-1] if words else end]]), before, c)
             logits = model.logits(h[0, 0])
-            logits[list(barred)] = -math.inf
+            logits[list(banned)] = -math.inf
             log_p = torch.log_softmax(logits.double(), 0)
             for value, word in zip(*(part.tolist() for part in log_p.topk(min(width, len(log_p)))), strict=True):
-                longer.append((score + value, [*words, word], after))
-        longer.sort(key=lambda one: -one[0])
-        closed += [(score / len(words), words[:-1]) for score, words, _ in longer[:width] if words[-1] == end]
-        beams = [one for one in longer[:width] if one[1][-1] != end]
-        if not beams or len(closed) >= width:
+                candidates.append((score + value, [*words, word], after))
+        candidates.sort(key=lambda hypothesis: -hypothesis[0])
+        finished += [(score / len(words), words[:-1]) for score, words, _ in candidates[:width] if words[-1] == end]
+        beams = [hypothesis for hypothesis in candidates[:width] if hypothesis[1][-1] != end]
+        if not beams or len(finished) >= width:
             break
-    candidates = closed or [(score / len(words), words) for score, words, _ in beams]
-    return max(candidates, key=lambda one: one[0])[1]
+    results = finished or [(score / len(words), words) for score, words, _ in beams]
+    return max(results, key=lambda hypothesis: hypothesis[0])[1]
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from reprise.evaluation.bleu_counts import ORDER
+from reprise.evaluation.bleu_counts import MAX_ORDER
 
 TRANSLATIONS = "translations"
 """The kind of sample that a score is made of."""
@@ -40,7 +40,7 @@ def compute_bleu(sample: Mapping[str, Any], sentences: Sequence[int] | None = No
     """Return the score, 0 to 100, of all sentences or of those with these numbers, smoothed by sacrebleu's default."""
     chosen = range(len(sample["texts"])) if sentences is None else sentences
     words = [sample["hypothesis_words"][i] for i in chosen]
-    orders = range(1, ORDER + 1)
+    orders = range(1, MAX_ORDER + 1)
     score = _import_metric().compute_bleu(
         correct=[sum(sample[f"matches_{n}"][i] for i in chosen) for n in orders],
         total=[sum(max(0, count - n + 1) for count in words) for n in orders],

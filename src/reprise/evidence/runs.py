@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.schema import Experiment, Reported
-from reprise.data.text.character_lines import VALIDATION
+from reprise.data.text.character_lines import VALIDATION_DIVISOR
 from reprise.evidence.statistics import compute_mean
 from reprise.records.resolved import Resolved
 from reprise.units import convert_entropy, is_ratio_scale
@@ -190,12 +190,12 @@ class Runs:
 
     @property
     def fold_ratio(self) -> float:
-        """Return n_test / n_train: one of K folds is tested on, and one in VALIDATION of the other lines validates.
+        """Return n_test / n_train: one of K folds is tested on, and one in VALIDATION_DIVISOR of the others validates.
 
         Of five folds, 0.2 / 0.72 = 0.278.
         """
         folds = int(self.resolved.config["data"]["options"].get("folds", self.resolved.replicas))
-        return 1 / ((folds - 1) * (1 - 1 / VALIDATION))
+        return 1 / ((folds - 1) * (1 - 1 / VALIDATION_DIVISOR))
 
     @property
     def replaced_dataset(self) -> str | None:

@@ -27,8 +27,8 @@ class Written:
         return torch.tensor(self.probabilities.get(tuple(h.tolist())[1:], (1 / 3,) * 3), dtype=torch.float64).log()
 
 
-def translate(probabilities, longest=50, width=2):
-    return translate_by_beam(Written(probabilities), torch.tensor([[WORD]]), END, longest, width)
+def translate(probabilities, max_length=50, width=2):
+    return translate_by_beam(Written(probabilities), torch.tensor([[WORD]]), END, max_length, width)
 
 
 def test_an_open_translation_does_not_win_over_a_finished_one():
@@ -41,11 +41,11 @@ def test_an_open_translation_does_not_win_over_a_finished_one():
 @pytest.mark.parametrize("width", [1, 2])
 def test_the_best_open_translation_is_returned_where_none_has_finished(width):
     never = dict.fromkeys([(), (WORD,), (OTHER,), (WORD, WORD)], (1e-9, 0.9, 0.1))
-    assert translate(never, longest=3, width=width) == [WORD] * 3
+    assert translate(never, max_length=3, width=width) == [WORD] * 3
 
 
 def test_a_wider_beam_finds_the_likelier_sentence():
     """The likeliest first word leads to unlikely ones."""
     probabilities = {(): (0.0, 0.6, 0.4), (WORD,): (0.3, 0.35, 0.35), (OTHER,): (0.99, 0.005, 0.005)}
-    assert translate(probabilities, width=1, longest=2) != [OTHER]
-    assert translate(probabilities, width=2, longest=2) == [OTHER]
+    assert translate(probabilities, width=1, max_length=2) != [OTHER]
+    assert translate(probabilities, width=2, max_length=2) == [OTHER]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from reprise.evaluation.jacobians import LEAST, JacobianNorms, compute_jacobian_norms, compute_jacobians
+from reprise.evaluation.jacobians import LOG10_FLOOR, JacobianNorms, compute_jacobian_norms, compute_jacobians
 from reprise.models.recall_networks import GRU, LSTM, RNN, SLOPES
 
 LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}
@@ -117,7 +117,7 @@ def test_relu_with_the_identity_hands_the_gradient_on_as_it_is():
 
 def test_logarithms_have_a_floor():
     norms = JacobianNorms([1e-3, 0.0], None, None, None)
-    assert (norms.get_log10_norm(1), norms.get_log10_norm(2)) == (pytest.approx(-3), LEAST)
+    assert (norms.get_log10_norm(1), norms.get_log10_norm(2)) == (pytest.approx(-3), LOG10_FLOOR)
     assert [m["metric"] for m in norms.make_metrics("start", [1, 2], 5)] == [
         "log10_jacobian_at_1",
         "log10_jacobian_at_2",

@@ -177,4 +177,4 @@ def test_greedy_stops_at_the_end_sign_and_writes_no_barred_word():
         model.b_S[END] = -math.inf
         model.b_S[4] = 100.0
     assert translate_batch(model, source, lengths, END, 5) == [[4] * 5] * 3
-    assert not any(4 in words for words in translate_batch(model, source, lengths, END, 5, barred=[4]))
+    assert not any(4 in words for words in translate_batch(model, source, lengths, END, 5, banned=[4]))

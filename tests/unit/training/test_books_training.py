@@ -9,7 +9,12 @@ import pytest
 import torch
 from protocol_helpers import finish
 
-from reprise.evaluation.sampling import compute_entropy, compute_log_probabilities, continue_texts, draw_by_numbers
+from reprise.evaluation.sampling import (
+    compute_entropy,
+    compute_log_probabilities,
+    continue_texts,
+    sample_by_inverse_cdf,
+)
 from reprise.evaluation.text_measures import (
     BookVocabulary,
     list_whole_words,
@@ -126,10 +131,10 @@ def small_model():
 def test_drawing_follows_the_probabilities():
     p = torch.tensor([0.2, 0.5, 0.05, 0.25], dtype=torch.float64)
     numbers = (np.arange(4000) + 0.5) / 4000
-    drawn = draw_by_numbers(p.expand(4000, 4), numbers)
+    drawn = sample_by_inverse_cdf(p.expand(4000, 4), numbers)
     shares = torch.bincount(drawn, minlength=4) / 4000
     torch.testing.assert_close(shares.double(), p, atol=1 / 2000, rtol=0)
-    assert draw_by_numbers(p.expand(2, 4), np.array([0.0, 1 - 2**-32])).tolist() == [0, 3]
+    assert sample_by_inverse_cdf(p.expand(2, 4), np.array([0.0, 1 - 2**-32])).tolist() == [0, 3]
     assert compute_entropy(p.log()).item() == pytest.approx(-(p * p.log()).sum().item())
 
 

@@ -9,7 +9,7 @@ from protocol_helpers import finish, values
 
 from reprise.data.corpus import Corpus
 from reprise.evaluation.agreement import MinimalPairs, list_distances, name_group
-from reprise.evaluation.sampling import continue_window
+from reprise.evaluation.sampling import sample_from_windows
 from reprise.training.protocols.loglinear_text import READ_BATCH_SIZE, SlidingWindows, Streams, WindowsInOrder
 
 OPTIONS = {"batch_size": 32, "hidden_size": 16, "embedding_size": 16, "learning_rate": 0.003, "patience": 3}
@@ -193,9 +193,9 @@ def test_continuations_follow_the_distribution():
         p[torch.arange(len(p)), (following + 1) % 4] = 0.25
         return p.log()
 
-    texts = continue_window(chain, [0, 0], 2, 2000, key=5)
+    texts = sample_from_windows(chain, [0, 0], 2, 2000, key=5)
     steps = np.diff(texts[0], prepend=0) % 4
     assert set(steps) == {1, 2}
     assert np.mean(steps == 1) == pytest.approx(0.75, abs=0.04)
-    assert texts == continue_window(chain, [0, 0], 2, 2000, key=5)
-    assert texts != continue_window(chain, [0, 0], 2, 2000, key=6)
+    assert texts == sample_from_windows(chain, [0, 0], 2, 2000, key=5)
+    assert texts != sample_from_windows(chain, [0, 0], 2, 2000, key=6)

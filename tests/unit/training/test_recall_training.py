@@ -7,7 +7,7 @@ import torch
 from protocol_helpers import curves, finish, values
 
 from reprise.data.synthetic.names import Names
-from reprise.data.synthetic.phrases import FILLERS, FIXED
+from reprise.data.synthetic.phrases import BASE_DISTANCE, FILLERS
 from reprise.training.protocol import derive_generator
 
 
@@ -27,7 +27,7 @@ def test_the_texts_are_those_of_the_notes():
         assert text.endswith(f" {first} said hi to")
         assert first != second
     assert x.shape == (32, 64)
-    assert len(x) - 1 - texts[0].split().index(f"name-{y[0]}") == FIXED + 17
+    assert len(x) - 1 - texts[0].split().index(f"name-{y[0]}") == BASE_DISTANCE + 17
     assert set(y.tolist()) == set(range(5))
     assert names.draw(0, 1, torch.Generator())[0].shape == (15, 1)
 
@@ -36,10 +36,13 @@ def test_the_texts_are_those_of_the_notes():
 def test_an_lstm_learns_the_task_and_the_record_says_how_far(recall):
     outcome = finish(recall(steps=800, learning_rate=0.01))
     metrics, points = values(outcome), curves(outcome)
-    accuracies = [metrics["test", f"accuracy_at_{FIXED + filler}"] for filler in FILLERS if filler <= 4]
+    accuracies = [metrics["test", f"accuracy_at_{BASE_DISTANCE + filler}"] for filler in FILLERS if filler <= 4]
     assert min(accuracies) > 0.6  # by chance 1 in 3
-    assert metrics["test", f"probability_at_{FIXED}"] == pytest.approx(accuracies[0], abs=0.2)
-    assert {("start", f"log10_jacobian_at_{FIXED}"), ("end", f"log10_jacobian_at_{FIXED + 4}")} <= metrics.keys()
+    assert metrics["test", f"probability_at_{BASE_DISTANCE}"] == pytest.approx(accuracies[0], abs=0.2)
+    assert {
+        ("start", f"log10_jacobian_at_{BASE_DISTANCE}"),
+        ("end", f"log10_jacobian_at_{BASE_DISTANCE + 4}"),
+    } <= metrics.keys()
     assert list(points["train", "nats_at_blank"]) == list(range(0, 800, 20))
     assert list(points["test", "accuracy"]) == [8, 9, 10, 12]
     assert list(points["start", "jacobian_norm"]) == list(range(1, 20))

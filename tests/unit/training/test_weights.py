@@ -218,12 +218,12 @@ def test_a_model_of_translation_translates_greedily_and_with_a_beam(small):
     source = " ".join(get_test_lines(training.corpus)[0][0].split()[:3])
     vocabulary, numbers = training.corpus.vocabulary, get_source(training.corpus).vocabulary
     read = torch.tensor([[numbers.index(word)] for word in source.split()])
-    barred = [vocabulary.index("<unk>")]
+    banned = [vocabulary.index("<unk>")]
     model = training.get_readable_model()
-    for longest in (1, 5):
-        of_beam_1, of_beam_4 = (translate_by_beam(model, read, training.end, longest, n, barred) for n in (1, 4))
-        assert training.translate(source, longest, 1).split() == [vocabulary[word] for word in of_beam_1]
-        assert training.translate(source, longest, 4).split() == [vocabulary[word] for word in of_beam_4]
+    for max_length in (1, 5):
+        of_beam_1, of_beam_4 = (translate_by_beam(model, read, training.end, max_length, n, banned) for n in (1, 4))
+        assert training.translate(source, max_length, 1).split() == [vocabulary[word] for word in of_beam_1]
+        assert training.translate(source, max_length, 4).split() == [vocabulary[word] for word in of_beam_4]
     with pytest.raises(UserError, match="--source"):
         training.translate("  ", 5, 1)
 

@@ -12,11 +12,11 @@ PHRASES = (
 """The notes' two pairs, the one that should have the higher score first."""
 CHANGES = ("shuffled", "swapped")
 """A sentence's words in a random order, and with two neighbours exchanged."""
-FIXED = 8
+BASE_DISTANCE = 8
 """Words from the second name, which is read, to the blank, without the filler."""
-SENTENCE_2 = 17
+SENTENCE_2_FILLER = 17
 """Words of filler in our second text; the notes' has a full stop more, a deviation. The first has none."""
-FILLERS = (0, 1, 2, 4, 8, SENTENCE_2, 32, 64, 128)
+FILLERS = (0, 1, 2, 4, 8, SENTENCE_2_FILLER, 32, 64, 128)
 """Lengths of filler that are tested, as far as the training has them."""
 
 

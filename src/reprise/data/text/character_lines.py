@@ -12,12 +12,12 @@ from reprise.options import Values
 
 CHARACTERS = [" ", *"abcdefghijklmnopqrstuvwxyz"]
 BIGRAMS = [a + b for a in CHARACTERS[1:] for b in CHARACTERS[1:]]
-SPLIT = "lines"
+LINES_SPLIT = "lines"
 TRAIN, VALID, TEST = 0, 1, 2
 """Values of `extra["part"]`."""
-VALIDATION = 10
+VALIDATION_DIVISOR = 10
 """One in so many of the lines that a fold is not tested on chooses the epoch: document 000, section 4."""
-LONG = 13
+MAX_COMMON_LENGTH = 13
 """Letters of the longest words that are not called rare (section 5)."""
 
 _CUTS = {"characters": re.compile(r"[ a-z]"), "bigrams": re.compile(r" |[a-z]{1,2}")}
@@ -63,7 +63,7 @@ def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
     for k, tested in enumerate(np.array_split(order, folds)):
         part[k, tested] = TEST
         others = shuffle_values(np.flatnonzero(part[k] == TRAIN), seed, _VALIDATION_LINES + k)
-        part[k, others[: round(len(others) / VALIDATION)]] = VALID
+        part[k, others[: round(len(others) / VALIDATION_DIVISOR)]] = VALID
     return part
 
 
@@ -87,19 +87,19 @@ def make_line_corpus(name: str, text: Iterable[str], options: Values) -> Corpus:
     words = " ".join(lines).split()
     types = set(words)
     long = {
-        f"share_of_{kind}": round(sum(len(word) > LONG for word in counted) / len(counted), 9)
+        f"share_of_{kind}": round(sum(len(word) > MAX_COMMON_LENGTH for word in counted) / len(counted), 9)
         for kind, counted in (("words", words), ("types", types))
     }
     facts = {
         "lines": split.sentence_count,
         "dropped_lines": len(normal) - len(lines),
-        "characters": {SPLIT: len(kinds["characters"].tokens)},
+        "characters": {LINES_SPLIT: len(kinds["characters"].tokens)},
         "median_length": median,
         "shortening_by_bigrams": round(1 - median["bigrams"] / median["characters"], 9),
         "observed_symbols": {kind: len(np.unique(data.tokens)) for kind, data in kinds.items()},
         "words": len(words),
         "word_types": len(types),
-        "long_words": {"longer_than": LONG, **long},
+        "long_words": {"longer_than": MAX_COMMON_LENGTH, **long},
     }
     counts = dict(zip(vocabulary, np.bincount(split.tokens, minlength=len(vocabulary)).tolist(), strict=True))
-    return Corpus.from_counts(name, {SPLIT: split}, counts, "line", facts, {"part": part}, sentences="lines")
+    return Corpus.from_counts(name, {LINES_SPLIT: split}, counts, "line", facts, {"part": part}, sentences="lines")

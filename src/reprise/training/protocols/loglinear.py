@@ -13,7 +13,7 @@ from reprise.engines.readable import LossReceiver
 from reprise.engines.stack import compute_result
 from reprise.errors import UserError, require_known
 from reprise.evaluation.agreement import MinimalPairs
-from reprise.evaluation.sampling import continue_window
+from reprise.evaluation.sampling import sample_from_windows
 from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
 from reprise.records.record import Outcome, make_metric
@@ -130,7 +130,7 @@ class WindowRMSProp(Epochs):
                 "words": [self.lexicon.types[i] for i in text],
                 "features": [", ".join(features.list_names(i)) for i in text],
             }
-            for text in continue_window(self._log_probabilities, start, SAMPLES, words, key)
+            for text in sample_from_windows(self._log_probabilities, start, SAMPLES, words, key)
         ]
 
     def read_words(self, split: str, receive_losses: LossReceiver) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from reprise.data.text.character_lines import SPLIT, TEST, TRAIN, VALID
+from reprise.data.text.character_lines import LINES_SPLIT, TEST, TRAIN, VALID
 from reprise.evaluation.line_losses import LineLosses
 from reprise.models.ngram_counts import HeldOut
 from reprise.records.record import Outcome, make_curve
@@ -26,7 +26,11 @@ class NGramCount(Pieces):
     def prepare(self) -> None:
         loaded = self.load_corpus()
         self.select_lines_by_part(loaded)  # refuses a corpus without such a fold
-        part, self.lines, self.vocabulary = loaded.extra["part"][self.seed], loaded.splits[SPLIT], loaded.vocabulary
+        part, self.lines, self.vocabulary = (
+            loaded.extra["part"][self.seed],
+            loaded.splits[LINES_SPLIT],
+            loaded.vocabulary,
+        )
         self.model = self.build_model(vocabulary=len(loaded.vocabulary))
         counted = COUNTED[self.options["counted_lines"]]
         training, _ = self.model.list_predictions(self.lines, np.isin(part, counted))

@@ -8,16 +8,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from reprise.data.synthetic.names import Names
-from reprise.data.synthetic.phrases import FILLERS, FIXED
+from reprise.data.synthetic.phrases import BASE_DISTANCE, FILLERS
 from reprise.engines.choice import choose_reference
 from reprise.evaluation.jacobians import JacobianNorms, compute_jacobian_norms
 from reprise.models.recall_networks import RecallNetwork
 from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.protocol import Pieces, Steps, Training, Work
 
-TEXTS = 1000
+TEST_COUNT = 1000
 """Texts a length that are tested."""
-PROBED = 10
+PROBE_COUNT = 10
 """Texts whose Jacobians are measured."""
 
 
@@ -37,7 +37,7 @@ class _NamedTexts(Training):
 
     def probe(self, model: RecallNetwork) -> dict[str, Any]:
         """Measure the norms on texts with the longest filler, the same texts for all networks of a seed."""
-        x, _ = self.names.draw(self.filler, PROBED, self.make_generator("probe"))
+        x, _ = self.names.draw(self.filler, PROBE_COUNT, self.make_generator("probe"))
         return vars(compute_jacobian_norms(model, x))
 
     def add_norms(self, outcome: Outcome, split: str, columns: Mapping[str, Any]) -> None:
@@ -45,7 +45,7 @@ class _NamedTexts(Training):
         norms = JacobianNorms(**columns)
         outcome.curves += norms.make_curves(split)
         outcome.metrics += norms.make_metrics(
-            split, [FIXED + words for words in FILLERS if words <= self.filler], PROBED
+            split, [BASE_DISTANCE + words for words in FILLERS if words <= self.filler], PROBE_COUNT
         )
 
 
@@ -87,7 +87,7 @@ class Recall(_NamedTexts, Steps):
             return (yield from super().work())
         self.jacobians["end"] = self.probe(self.get_readable_model())
         self.recalled = self._test_recall()
-        return f"recalled after {FIXED} words: {self.recalled['accuracy'][0]:.3f}"
+        return f"recalled after {BASE_DISTANCE} words: {self.recalled['accuracy'][0]:.3f}"
 
     def take_step(self) -> Work:
         x, y = self.names.draw(self._draw_length(), self.options["batch_size"], self.data)
@@ -124,9 +124,9 @@ class Recall(_NamedTexts, Steps):
         model, generator = self.get_readable_model(), self.make_generator("test")
         columns: dict[str, list[float]] = {"distance": [], "accuracy": [], "probability": []}
         for filler in (f for f in FILLERS if f <= self.filler):
-            x, y = self.names.draw(filler, TEXTS, generator)
+            x, y = self.names.draw(filler, TEST_COUNT, generator)
             p = torch.softmax(model(x).double(), 1)
-            columns["distance"].append(FIXED + filler)
+            columns["distance"].append(BASE_DISTANCE + filler)
             columns["accuracy"].append((p.argmax(1) == y).double().mean().item())
             columns["probability"].append(p.gather(1, y[:, None]).mean().item())
         return columns
@@ -141,7 +141,7 @@ class Recall(_NamedTexts, Steps):
             values = dict(zip(self.recalled["distance"], self.recalled[name], strict=True))
             outcome.curves.append(make_curve("test", name, "share", "distance", values, list(values.values())))
             outcome.metrics += [
-                make_metric("test", f"{name}_at_{d}", value, "share", TEXTS) for d, value in values.items()
+                make_metric("test", f"{name}_at_{d}", value, "share", TEST_COUNT) for d, value in values.items()
             ]
         return outcome
 

@@ -102,25 +102,25 @@ class Translation(BatchEpochs):
         batch = self.pairs[self.part].make_batch(numbers)
         if self.part != "translate":
             return (yield (self.update if self.part == "train" else self.read)(batch))
-        barred, limit = [self.corpus.vocabulary.index(UNKNOWN)], self.options["output_limit"]
-        sentences = translate_batch(self.get_readable_model(), batch.source, batch.lengths, self.end, limit, barred)
+        banned, limit = [self.corpus.vocabulary.index(UNKNOWN)], self.options["output_limit"]
+        sentences = translate_batch(self.get_readable_model(), batch.source, batch.lengths, self.end, limit, banned)
         self.translations |= dict(zip(numbers.tolist(), sentences, strict=True))
         return 0.0
 
-    def translate(self, sentence: str, longest: int, width: int) -> str:
+    def translate(self, sentence: str, max_length: int, width: int) -> str:
         """Translate a sentence, its unknown words read as `<unk>`: by the likeliest word each time, or by a beam."""
         numbers = {word: i for i, word in enumerate(get_source(self.corpus).vocabulary)}
         words = (sentence.lower() if self.corpus.facts["lowercase"] else sentence).split()
         if not words:
             raise UserError("--source: has no words; give a sentence")
         source = torch.tensor([[numbers.get(word, numbers[UNKNOWN])] for word in words])
-        barred = [self.corpus.vocabulary.index(UNKNOWN)]
+        banned = [self.corpus.vocabulary.index(UNKNOWN)]
         if width == 1:
             (sentence,) = translate_batch(
-                self.get_readable_model(), source, torch.tensor([len(words)]), self.end, longest, barred
+                self.get_readable_model(), source, torch.tensor([len(words)]), self.end, max_length, banned
             )
         else:
-            sentence = translate_by_beam(self.get_readable_model(), source, self.end, longest, width, barred)
+            sentence = translate_by_beam(self.get_readable_model(), source, self.end, max_length, width, banned)
         return " ".join(self.corpus.vocabulary[word] for word in sentence)
 
     def loss(self, batch: PairBatch) -> tuple[Tensor, float]:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from reprise.data.text.character_lines import LONG
+from reprise.data.text.character_lines import MAX_COMMON_LENGTH
 from reprise.report.papers.gso.tables import CHARACTER, TOKEN, get_losses_on_equal_folds, list_unstable
 from reprise.report.parts import style, wording
 from reprise.report.parts.context import Context
@@ -155,11 +155,11 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
 
 def _mark_long_words(loss_axes: Axes, count_axes: Axes, letter_counts: pd.Series) -> None:
     """Mark where long words begin, with the share of letters beyond."""
-    if share := letter_counts[letter_counts.index > LONG].sum() / letter_counts.sum():
+    if share := letter_counts[letter_counts.index > MAX_COMMON_LENGTH].sum() / letter_counts.sum():
         for axes in (loss_axes, count_axes):
-            axes.axvline(LONG + 0.5, **style.DOTTED)
-        text = f"letters beyond the {LONG}th:\n{format_significant(100 * share, 2)} % of all"
-        position = (LONG + 0.5, 0.97)
+            axes.axvline(MAX_COMMON_LENGTH + 0.5, **style.DOTTED)
+        text = f"letters beyond the {MAX_COMMON_LENGTH}th:\n{format_significant(100 * share, 2)} % of all"
+        position = (MAX_COMMON_LENGTH + 0.5, 0.97)
         count_axes.annotate(text, position, (4, 0), ("data", "axes fraction"), "offset points", fontsize=7, va="top")
 
 

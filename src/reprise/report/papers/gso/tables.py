@@ -9,7 +9,7 @@ import pandas as pd
 
 from reprise.config import ldc_wsj
 from reprise.config.claims import Published
-from reprise.data.text.character_lines import LONG
+from reprise.data.text.character_lines import MAX_COMMON_LENGTH
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
 from reprise.evidence.load import DIVERGED_EPOCH
@@ -339,8 +339,13 @@ _FACTS = [
     ("median_length.characters", "all", "Median length of a line, characters", "count"),
     ("median_length.bigrams", "all", "Median length of a line, bigrams", "count"),
     ("shortening_by_bigrams", "all", "Median line shorter in bigrams by", "share"),
-    ("long_words.share_of_words", "all", f"Words of more than {LONG} letters, of all", "share"),
-    ("long_words.share_of_types", "all", f"Words of more than {LONG} letters, of the different ones", "share"),
+    ("long_words.share_of_words", "all", f"Words of more than {MAX_COMMON_LENGTH} letters, of all", "share"),
+    (
+        "long_words.share_of_types",
+        "all",
+        f"Words of more than {MAX_COMMON_LENGTH} letters, of the different ones",
+        "share",
+    ),
 ]
 
 

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from reprise.data.synthetic.phrases import FIXED, SENTENCE_2
+from reprise.data.synthetic.phrases import BASE_DISTANCE, SENTENCE_2_FILLER
 from reprise.errors import UserError, require_known
-from reprise.evaluation.bleu_counts import ORDER
+from reprise.evaluation.bleu_counts import MAX_ORDER
 from reprise.evidence.bleu import compute_bleu
 from reprise.report.papers.lecture.tables import list_translations
 from reprise.report.parts import style
@@ -22,7 +22,7 @@ from reprise.report.parts.uncertainty import compute_mean_curve, estimate_mean
 from reprise.units import convert_to_perplexity
 
 _MARKED_LINE = {"markersize": 4, "linewidth": 1.3}
-_SENTENCES = {FIXED: "1", FIXED + SENTENCE_2: "2"}
+_SENTENCES = {BASE_DISTANCE: "1", BASE_DISTANCE + SENTENCE_2_FILLER: "2"}
 
 
 def ngrams(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figure:
@@ -382,7 +382,7 @@ def _plot_bleu_by_length(axes: Axes, context: Context, name: str, line_style: Ma
     lengths = np.array(samples[0]["source_words"])
     edges = np.unique(np.quantile(lengths, np.arange(1, _LENGTH_GROUPS) / _LENGTH_GROUPS, method="lower"))
     group_index = np.searchsorted(edges, lengths)
-    has_four_words = np.array(samples[0]["reference_words"]) >= ORDER
+    has_four_words = np.array(samples[0]["reference_words"]) >= MAX_ORDER
     groups = [
         np.flatnonzero(group_index == number)
         for number in np.unique(group_index)

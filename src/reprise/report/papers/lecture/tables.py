@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from reprise.data.synthetic.phrases import CHANGES, FIXED, PHRASES, SENTENCE_2, name_metric
+from reprise.data.synthetic.phrases import BASE_DISTANCE, CHANGES, PHRASES, SENTENCE_2_FILLER, name_metric
 from reprise.errors import require_known
 from reprise.evidence.bleu import TRANSLATIONS
 from reprise.report.papers.shared import cells
@@ -158,12 +158,12 @@ def _make_model_row(context: Context, name: str, is_own: bool) -> dict[str, Any]
 def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table:
     """Make a row per network: names recalled at the distances of both sentences and the longest, and Jacobian norms."""
     names = context.list_cited_experiments(table_id)
-    longest = {name: FIXED + context.get_setting(name, "data.filler") for name in names}
+    longest = {name: BASE_DISTANCE + context.get_setting(name, "data.filler") for name in names}
     rows, patterns = [], {}
     for name in names:
         quantities = {
-            "sentence_1": (f"accuracy_at_{FIXED}", "test"),
-            "sentence_2": (f"accuracy_at_{FIXED + SENTENCE_2}", "test"),
+            "sentence_1": (f"accuracy_at_{BASE_DISTANCE}", "test"),
+            "sentence_2": (f"accuracy_at_{BASE_DISTANCE + SENTENCE_2_FILLER}", "test"),
             "accuracy_longest": (f"accuracy_at_{longest[name]}", "test"),
             "log10_norm_before": (f"log10_jacobian_at_{longest[name]}", "start"),
             "log10_norm_after": (f"log10_jacobian_at_{longest[name]}", "end"),
@@ -174,8 +174,12 @@ def recall(context: Context, table_id: str, options: Mapping[str, Any]) -> Table
     longest_text = " or ".join(str(distance) for distance in sorted(set(longest.values())))
     columns = [
         make_text_column("Network", "title"),
-        cells.make_interval_column(f"Recalled ± {INTERVAL}: sentence 1, {FIXED} words", "sentence_1", 3, is_share=True),
-        cells.make_interval_column(f"Sentence 2, {FIXED + SENTENCE_2} words", "sentence_2", 3, is_share=True),
+        cells.make_interval_column(
+            f"Recalled ± {INTERVAL}: sentence 1, {BASE_DISTANCE} words", "sentence_1", 3, is_share=True
+        ),
+        cells.make_interval_column(
+            f"Sentence 2, {BASE_DISTANCE + SENTENCE_2_FILLER} words", "sentence_2", 3, is_share=True
+        ),
         cells.make_interval_column(f"{longest_text} words", "accuracy_longest", 3, is_share=True),
         Column(f"Norm over {longest_text} words: before training", _make_norm_formatter("log10_norm_before")),
         Column("after", _make_norm_formatter("log10_norm_after")),
