@@ -16,7 +16,7 @@ def finish(training: Training) -> Outcome:
     """Trains to the end; the outcome."""
     while not training.finished:
         assert training.advance()
-    return training.outcome()
+    return training.make_outcome()
 
 
 def values(outcome: Outcome) -> dict[tuple[str, str], float]:
@@ -41,7 +41,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 def saved(training: Training) -> bytes:
     """Its state, as on the disk."""
-    return encode({"identity": {}, "state": copy.deepcopy(training.state())})
+    return encode({"identity": {}, "state": copy.deepcopy(training.get_state())})
 
 
 def states_of(training: Training, mark: str | None = None) -> list[tuple[Any, bytes]]:
@@ -57,8 +57,8 @@ def states_of(training: Training, mark: str | None = None) -> list[tuple[Any, by
 def assert_resumes(resumed: Training, state: bytes, original: Training) -> None:
     """A training that takes up one of the states of `whole` comes to the same outcome and the same last state."""
     resumed.restore(decode(state)["state"])
-    assert finish(resumed) == original.outcome()
-    assert same_bits(resumed.state(), original.state())
+    assert finish(resumed) == original.make_outcome()
+    assert same_bits(resumed.get_state(), original.get_state())
 
 
 def same_bits(one: Any, other: Any) -> bool:

@@ -74,7 +74,11 @@ def _compare_with_general(
     with torch.no_grad():
         models = _draw_models(build, seed)
         return Finding.from_errors(
-            name, (compute_relative_error(make_general(model).states(x), model.states(x)) for model, x in models)
+            name,
+            (
+                compute_relative_error(make_general(model).compute_states(x), model.compute_states(x))
+                for model, x in models
+            ),
         )
 
 
@@ -118,7 +122,7 @@ def first_order_term_keeps_the_gradient() -> Iterator[Finding]:
 
 def _compute_jacobian_norm(model: GSO, x: Tensor) -> float:
     """Return the spectral norm of (13) over the last 50 of the symbols x (T, 1)."""
-    h = model.states(x)[:, 0]
+    h = model.compute_states(x)[:, 0]
     slopes = _compute_slopes(model, h)
     factors = [
         torch.diag(slopes[i]) @ _compute_factor(model, x[i, 0]) for i in range(len(x) - 1, len(x) - 1 - _LONG, -1)
@@ -206,7 +210,7 @@ def _compute_product_error(
     """
     symbols = x[:, 0]
     with torch.no_grad():
-        h = model.states(x)[:, 0]  # (T, H): h[i - 1] is h_i
+        h = model.compute_states(x)[:, 0]  # (T, H): h[i - 1] is h_i
     last = len(symbols)
 
     def run(h_before: Tensor) -> Tensor:

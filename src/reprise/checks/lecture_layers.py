@@ -41,7 +41,7 @@ def _compute_dependence(model: DeepBidirectional, units: slice) -> Tensor:
     """Return whether these units' state at t (row) depends on word s (column), (T, T) bool."""
     words, present = torch.arange(_T)[:, None], torch.ones(_T, 1, dtype=torch.bool)  # every word once
     rows = []
-    for h in model.states(words, present)[:, 0, units]:
+    for h in model.compute_states(words, present)[:, 0, units]:
         (slope,) = torch.autograd.grad(h.sum(), model.x, retain_graph=True)
         rows.append(slope[:_T].abs().sum(1) > 0)
     return torch.stack(rows)

@@ -23,7 +23,7 @@ def softmax_is_log_linear() -> Iterator[Finding]:
     for seed in range(_CASES):
         model, words, targets = _draw_model(seed, input="one-hot", output="softmax", background="none")
         a = _compute_adaptors(model, words)
-        loss = -model.log_p(a).gather(1, targets).sum()
+        loss = -model.compute_log_p(a).gather(1, targets).sum()
         (gradient,) = torch.autograd.grad(loss, [a])
         x = model.E[words]  # (1)-(3), written without features
         zeros = torch.zeros(words.shape[1], model.H, dtype=x.dtype)
@@ -52,7 +52,7 @@ def expected_minus_observed() -> Iterator[Finding]:
     for seed in range(_CASES):
         model, words, targets = _draw_model(seed)
         a = _compute_adaptors(model, words)
-        log_p = model.log_p(a)
+        log_p = model.compute_log_p(a)
         (gradient,) = torch.autograd.grad(-log_p.gather(1, targets).sum(), [a])
         phi = model.phi.to_dense()
         expected = log_p.exp() @ phi - phi[targets[:, 0]]
@@ -81,7 +81,7 @@ def background_alone() -> Iterator[Finding]:
     process = torch.from_numpy(chain.get_transitions())  # (V, V)
     model.log_b = process.log()
     a = torch.zeros(V, model.phi_rows.columns, dtype=torch.float64, requires_grad=True)
-    log_p = model.log_p(a)
+    log_p = model.compute_log_p(a)
     yield Finding("p at a = 0 against the true process b", compute_relative_error(log_p.exp().detach(), process), V)
     (gradient,) = torch.autograd.grad(-(process * log_p.masked_fill(process == 0, 0)).sum(), [a])
     yield Finding("expected gradient by a at a = 0", float(gradient.abs().max()), gradient.numel(), unit="1")
@@ -136,4 +136,4 @@ def _draw_model(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
 
 def _compute_adaptors(model: LogLinearRNN, words: Tensor) -> Tensor:
     """Return the adaptors a (B, features) after words (T, B), a leaf that gradients are taken by."""
-    return model.adaptors(model.states(words)[0][-1]).detach().requires_grad_()
+    return model.compute_adaptors(model.compute_states(words)[0][-1]).detach().requires_grad_()

@@ -68,9 +68,9 @@ def evaluate_command(options: argparse.Namespace) -> None:
     project, experiment = find_experiment(options.tier, options.experiment)
     if options.save:
         _refuse_to_save(options, project.root / experiment.get_evaluation_path(options.replica))
-    from reprise.training.torch_state import torch_settings
+    from reprise.training.torch_state import use_torch_settings
 
-    with TemporaryDirectory() as folder, torch_settings(options.threads):
+    with TemporaryDirectory() as folder, use_torch_settings(options.threads):
         corpus = find_corpus(project, experiment, options.corpus)
         if options.text:
             corpus = write_own_test_corpus(corpus, options.text, Path(folder) / "own.npz", make_console().print)

@@ -51,7 +51,7 @@ def run_command(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Log) -> int:
     from reprise.training.jobs import is_stacked
     from reprise.training.timebox import Runner, list_damaged, list_missing
-    from reprise.training.torch_state import torch_settings
+    from reprise.training.torch_state import use_torch_settings
 
     end, roots = time.monotonic() + 60 * (options.minutes or math.inf), [Path(), options.output]
     damaged_records = list_damaged(experiments, roots)
@@ -66,7 +66,7 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Lo
         groups.setdefault(job.resolved.id if is_stacked(job) else job.title, []).append(job)
     runner = Runner(groups.values(), end, log, options.at_once)
     log(f"tier {options.tier}: {len(jobs) - len(left_out)} replicas to train in {len(groups)} jobs")
-    with torch_settings():
+    with use_torch_settings():
         runner.run()
     counts = {
         "failed": len(runner.failed),

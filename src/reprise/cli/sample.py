@@ -16,9 +16,9 @@ def sample_command(options: argparse.Namespace) -> None:
     The weights are those that training kept. A translation model translates --source. It takes the likeliest word each
     time, or with --beam N keeps N translations open. The same seed gives the same text.
     """
-    from reprise.training.torch_state import torch_settings
+    from reprise.training.torch_state import use_torch_settings
 
-    with torch_settings():
+    with use_torch_settings():
         _write_sample(options)
 
 
@@ -43,7 +43,7 @@ def _write_sample(options: argparse.Namespace) -> None:
     start = text.read_symbols(options.prompt)
     sys.stdout.write(make_printable(text.spell(start)))
     previous = None
-    for symbol in draw_symbols(training.next_log_p, start or [text.first], options):
+    for symbol in draw_symbols(training.compute_next_log_p, start or [text.first], options):
         sys.stdout.write(make_printable(text.spell_piece(symbol, previous is None and not start)))
         sys.stdout.flush()
         previous = symbol
@@ -86,7 +86,9 @@ class Text:
         return blank + self.vocabulary[symbol]
 
 
-def draw_symbols(next_log_p: Callable[[Any], Any], start: Sequence[int], options: argparse.Namespace) -> Iterator[int]:
+def draw_symbols(
+    compute_next_log_p: Callable[[Any], Any], start: Sequence[int], options: argparse.Namespace
+) -> Iterator[int]:
     """Draw one symbol after another, each from p ** (1 / temperature), of the likeliest `top_k` where these are asked.
 
     Symbol t is drawn by number t of the seed's stream, so that the same seed gives the same text.
@@ -100,7 +102,7 @@ def draw_symbols(next_log_p: Callable[[Any], Any], start: Sequence[int], options
     uniform = counters.uniform32(counters.key(options.seed, 0), 0, options.length) / 2.0**32
     with torch.no_grad():
         for number in uniform:
-            log_p = next_log_p(torch.tensor(symbols)).double()
+            log_p = compute_next_log_p(torch.tensor(symbols)).double()
             # The largest becomes 0, which no temperature makes infinite.
             log_p = (log_p - log_p.max()) / options.temperature
             if options.top_k is not None and options.top_k < len(log_p):

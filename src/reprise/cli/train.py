@@ -53,11 +53,11 @@ def train_command(options: argparse.Namespace) -> None:
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.jobs import run_jobs
-    from reprise.training.torch_state import torch_settings
+    from reprise.training.torch_state import use_torch_settings
     from reprise.training.trainer import Job
 
     engine = options.engine or resolved.engine
-    with torch_settings(options.threads):
+    with use_torch_settings(options.threads):
         run_jobs([Job(resolved, options.replica, output, corpus, engine, device, wait=options.wait)])
     print(f"{output}: done")
 

@@ -81,7 +81,7 @@ def compute_jacobians(model: RecallNetwork, x: Tensor) -> Iterator[Tensor]:
     They are the products of (12), whose factors automatic differentiation gives.
     """
     model = copy.deepcopy(model).double()
-    Wx, states = model.read(x), [torch.cat(state, 1) for state in model.states(x)]
+    Wx, states = model.read(x), [torch.cat(state, 1) for state in model.compute_states(x)]
 
     def step(Wx: Tensor, s: Tensor) -> Tensor:  # of one text: (gates, H), (S,)
         parts = tuple(part[None] for part in s.split(model.hidden))

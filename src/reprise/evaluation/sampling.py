@@ -79,7 +79,7 @@ def translate_batch(
     written = []
     while len(written) < max_length and unfinished.any():
         h, states = model.decode(words, states, c)
-        logits = model.logits(h[0])  # (B, V)
+        logits = model.compute_logits(h[0])  # (B, V)
         logits[:, list(banned)] = -math.inf
         words = logits.argmax(1)[None]
         written.append(words[0])
@@ -105,7 +105,7 @@ def translate_by_beam(
         candidates = []
         for score, words, before in beams:
             h, after = model.decode(torch.tensor([[words[-1] if words else end]]), before, c)
-            logits = model.logits(h[0, 0])
+            logits = model.compute_logits(h[0, 0])
             logits[list(banned)] = -math.inf
             log_p = torch.log_softmax(logits.double(), 0)
             for value, word in zip(*(part.tolist() for part in log_p.topk(min(width, len(log_p)))), strict=True):

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.models.initialisation import declare, initialise_by_columns
+from reprise.models.initialisation import declare_parameters, initialise_by_columns
 
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "relu": functional.relu}
 
@@ -29,7 +29,7 @@ class DirectionalLayer(nn.Module):
 
     def __init__(self, inputs: int, hidden: int, activation: str, backwards: bool) -> None:
         super().__init__()
-        declare(self, W=(hidden, inputs), V=(hidden, hidden), b=(hidden,))
+        declare_parameters(self, W=(hidden, inputs), V=(hidden, hidden), b=(hidden,))
         self.f, self.backwards = _ACTIVATIONS[activation], backwards
 
     def forward(self, x: Tensor, present: Tensor) -> Tensor:
@@ -66,13 +66,13 @@ class DeepBidirectional(nn.Module):
         super().__init__()
         self.both = directions == "both"
         self.lower_layer, self.width = lower_layer, hidden_size * (1 + self.both)
-        declare(self, x=(vocabulary, embedding_size))  # row w is the vector of word w
+        declare_parameters(self, x=(vocabulary, embedding_size))  # row w is the vector of word w
         above = self.width if lower_layer == "both" else hidden_size
         sizes = [embedding_size] + [above] * (layers - 1)
         self.right = nn.ModuleList(DirectionalLayer(n, hidden_size, activation, False) for n in sizes)  # ->
         self.left = nn.ModuleList(DirectionalLayer(n, hidden_size, activation, True) for n in sizes if self.both)  # <-
 
-    def states(self, words: Tensor, present: Tensor) -> Tensor:
+    def compute_states(self, words: Tensor, present: Tensor) -> Tensor:
         """Compute h_t^(L) (T, B, H), or (T, B, 2 H) of both directions.
 
         Args:
@@ -99,11 +99,11 @@ class Tagger(nn.Module):
     def __init__(self, vocabulary: int, classes: int, **network: int | str) -> None:
         super().__init__()
         self.network = DeepBidirectional(vocabulary, **network)
-        declare(self, U=(classes, self.network.width), c=(classes,))
+        declare_parameters(self, U=(classes, self.network.width), c=(classes,))
 
     def forward(self, words: Tensor, present: Tensor) -> Tensor:
         """Compute logits (T, B, K) of words (T, B); those of padding mean nothing."""
-        return self.network.states(words, present) @ self.U.T + self.c  # (22)
+        return self.network.compute_states(words, present) @ self.U.T + self.c  # (22)
 
 
 def initialise(model: nn.Module, generator: torch.Generator) -> None:

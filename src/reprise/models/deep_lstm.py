@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare, truncated_normal
+from reprise.models.initialisation import declare_parameters, draw_truncated_normal
 
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 State = tuple[tuple[Tensor, Tensor], ...]
@@ -44,8 +44,10 @@ class DeepLSTM(nn.Module):
         self.vocabulary, self.hidden, self.activation, self.forget_bias = V, n, activation, forget_bias
         self.kernel_law, self.output_law = kernel_law, output_law
         for number, inputs in enumerate([V] + [n] * (layers - 1), start=1):
-            declare(self, **{f"W_{number}": (4 * n, inputs), f"U_{number}": (4 * n, n), f"b_{number}": (4 * n,)})
-        declare(self, W_out=(V, n), b_out=(V,))
+            declare_parameters(
+                self, **{f"W_{number}": (4 * n, inputs), f"U_{number}": (4 * n, n), f"b_{number}": (4 * n,)}
+            )
+        declare_parameters(self, W_out=(V, n), b_out=(V,))
         self.layers = layers
 
     def get_layer(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -96,7 +98,7 @@ def initialise(model: DeepLSTM, generator: torch.Generator) -> None:
                 a = math.sqrt(6 / (fan_in + 4 * n))
                 weight.uniform_(-a, a, generator=generator)
             else:
-                weight.copy_(truncated_normal(weight.shape, generator) / math.sqrt(fan_in))
+                weight.copy_(draw_truncated_normal(weight.shape, generator) / math.sqrt(fan_in))
         b.zero_()
-    model.W_out.copy_(truncated_normal(model.W_out.shape, generator) / math.sqrt(n))
+    model.W_out.copy_(draw_truncated_normal(model.W_out.shape, generator) / math.sqrt(n))
     model.b_out.zero_()

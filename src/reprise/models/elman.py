@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 
 
 class Elman(nn.Module):
@@ -18,7 +18,7 @@ class Elman(nn.Module):
         super().__init__()
         self.weight_law = weight_law
         d, n, k = input_size, hidden_size, output_size
-        declare(self, W_hx=(n, d), W_hh=(n, n), b_h=(n,), W_oh=(k, n), b_o=(k,))
+        declare_parameters(self, W_hx=(n, d), W_hh=(n, n), b_h=(n,), W_oh=(k, n), b_o=(k,))
 
     def forward(self, x: Tensor) -> Tensor:
         """Compute logits p(T) (B, k) after the last of symbols x (T, B); h(0) = 0."""

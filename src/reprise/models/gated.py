@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 from reprise.models.rntn import RNTN
 
 State = tuple[Tensor, ...]
@@ -43,11 +43,11 @@ class GatedLanguageModel(nn.Module):
             raise ValueError(f"matrices must be in 1 .. {vocabulary}, the vocabulary, not {matrices}")
         V, d, H, K = vocabulary, embedding_size, hidden_size, matrices
         self.vocabulary, self.embedding, self.hidden, self.matrices, self.mapping = V, d, H, K, mapping
-        declare(self, E=(V, d))  # row w is the embedding of word w
+        declare_parameters(self, E=(V, d))  # row w is the embedding of word w
         for gate in (*self.gates, self.candidate):
             own = (K,) if gate == self.candidate else ()
-            declare(self, **{f"W_h{gate}": (H, d), f"U_h{gate}": (*own, H, H), f"b_h{gate}": (*own, H)})
-        declare(self, W_o=(V, H), b_o=(V,))
+            declare_parameters(self, **{f"W_h{gate}": (H, d), f"U_h{gate}": (*own, H, H), f"b_h{gate}": (*own, H)})
+        declare_parameters(self, W_o=(V, H), b_o=(V,))
 
     matrix_index = RNTN.matrix_index  # f(w) - 1 (5) or f_mod(w) (16)
 
@@ -78,7 +78,7 @@ class GatedLanguageModel(nn.Module):
         selected = U[k] if self.matrices > 1 else U.expand(len(words), *U.shape)
         return selected.unbind(), b[k]
 
-    def logits(self, h: list[Tensor], masks: Masks | None) -> Tensor:
+    def compute_logits(self, h: list[Tensor], masks: Masks | None) -> Tensor:
         """Compute W_o h_t + b_o, (T, B, V), of h_1 .. h_T, each (B, H)   (2)."""
         softmax_input = torch.stack(h) if masks is None else torch.stack(h) * masks[1]
         return softmax_input @ self.W_o.T + self.b_o
@@ -111,7 +111,7 @@ class GRU(GatedLanguageModel):
             candidate = torch.tanh(x_h + multiply_rows(U_hh, r * h))  # (B, H)   (8)
             h = z * h + (1 - z) * candidate  # (B, H)   (9)
             states.append(h)
-        return self.logits(states, masks), (h,)
+        return self.compute_logits(states, masks), (h,)
 
 
 class LSTM(GatedLanguageModel):
@@ -139,7 +139,7 @@ class LSTM(GatedLanguageModel):
             c = i * candidate + f * c  # (B, H)   (14)
             h = o * torch.tanh(c)  # (B, H)   (15)
             states.append(h)
-        return self.logits(states, masks), (h, c)
+        return self.compute_logits(states, masks), (h, c)
 
 
 def multiply_rows(U: Tensor, h: Tensor) -> Tensor:

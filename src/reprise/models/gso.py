@@ -14,7 +14,7 @@ from itertools import repeat
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 
 Term = Tensor | float  # 0.0 stands for a term that the model does not have
 
@@ -45,23 +45,25 @@ class SymbolRecurrence(nn.Module):
     def phi(self, z: Tensor) -> Tensor:
         return ACTIVATIONS[self.activation](z)
 
-    def inputs(self, x: Tensor) -> tuple[Term, ...]:
+    def compute_inputs(self, x: Tensor) -> tuple[Term, ...]:
         """Compute the terms of the symbols x (...) alone, each (..., n)."""
         raise NotImplementedError
 
     def transition(self, h: Tensor, *inputs: Term) -> Tensor:
-        """Compute h_t (B, H) from h_{t-1} (B, H) and `inputs(x_t)`."""
+        """Compute h_t (B, H) from h_{t-1} (B, H) and `compute_inputs(x_t)`."""
         raise NotImplementedError
 
     def step(self, x: Tensor, h: Tensor) -> Tensor:
         """Compute h_t (B, H) from symbols x_t (B,) and h_{t-1} (B, H)."""
-        return self.transition(h, *self.inputs(x))
+        return self.transition(h, *self.compute_inputs(x))
 
-    def states(self, x: Tensor, h_0: Tensor | None = None) -> Tensor:
+    def compute_states(self, x: Tensor, h_0: Tensor | None = None) -> Tensor:
         """Compute h_1 .. h_T (T, B, H) of symbols x (T, B), T >= 1; `h_0` (B, H) is 0 by default (1)."""
         h = next(self.parameters()).new_zeros(x.shape[1], self.hidden) if h_0 is None else h_0
         # looked up for all steps at once and unbound: the gradient of an index is a whole tensor at every step
-        columns = [term.unbind() if isinstance(term, Tensor) else repeat(term, len(x)) for term in self.inputs(x)]
+        columns = [
+            term.unbind() if isinstance(term, Tensor) else repeat(term, len(x)) for term in self.compute_inputs(x)
+        ]
         states = []
         for inputs in zip(*columns, strict=True):
             h = self.transition(h, *inputs)
@@ -73,15 +75,15 @@ class SymbolModel(SymbolRecurrence):
     """A recurrence with the output layer Softmax(V h_t + c)."""
 
     def register_output(self) -> None:
-        declare(self, V=(self.vocabulary, self.hidden), c=(self.vocabulary,))
+        declare_parameters(self, V=(self.vocabulary, self.hidden), c=(self.vocabulary,))
 
-    def logits(self, h: Tensor) -> Tensor:
+    def compute_logits(self, h: Tensor) -> Tensor:
         """Compute V h + c (..., V) of h (..., H)."""
         return h @ self.V.T + self.c
 
     def forward(self, x: Tensor, h_0: Tensor | None = None) -> Tensor:
         """Compute the logits (T, B, V) of the symbol after each of the symbols x (T, B)."""
-        return self.logits(self.states(x, h_0))
+        return self.compute_logits(self.compute_states(x, h_0))
 
 
 class GSO(SymbolModel):
@@ -108,10 +110,10 @@ class GSO(SymbolModel):
         super().__init__(vocabulary, hidden_size, activation)
         V, h, m = vocabulary, hidden_size, second_order_size
         D, E = (h, V) if input_term else None, (h, h) if recurrent_term else None
-        declare(self, A=(h, m), B=(m, V), C=(m, h), D=D, E=E, f=(h,))
+        declare_parameters(self, A=(h, m), B=(m, V), C=(m, h), D=D, E=E, f=(h,))
         self.register_output()
 
-    def inputs(self, x: Tensor) -> tuple[Term, Term]:
+    def compute_inputs(self, x: Tensor) -> tuple[Term, Term]:
         """Compute B x (..., m) and D x (..., h)."""
         return column(self.B, x), column(self.D, x)
 
@@ -131,10 +133,10 @@ class FirstOrder(SymbolModel):
     def __init__(self, vocabulary: int, hidden_size: int, activation: str) -> None:
         super().__init__(vocabulary, hidden_size, activation)
         h = hidden_size
-        declare(self, U=(h, vocabulary), W=(h, h), b=(h,))
+        declare_parameters(self, U=(h, vocabulary), W=(h, h), b=(h,))
         self.register_output()
 
-    def inputs(self, x: Tensor) -> tuple[Term]:
+    def compute_inputs(self, x: Tensor) -> tuple[Term]:
         """Compute U x (..., h)."""
         return (column(self.U, x),)
 
@@ -154,11 +156,11 @@ class MultiplicativeIntegration(SymbolModel):
     def __init__(self, vocabulary: int, hidden_size: int, activation: str, form: str) -> None:
         super().__init__(vocabulary, hidden_size, activation)
         h, self.form = hidden_size, form
-        declare(self, U=(h, vocabulary), W=(h, h), b=(h,))
-        declare(self, **dict.fromkeys(("alpha", "beta_1", "beta_2"), (h,) if form == "general" else None))
+        declare_parameters(self, U=(h, vocabulary), W=(h, h), b=(h,))
+        declare_parameters(self, **dict.fromkeys(("alpha", "beta_1", "beta_2"), (h,) if form == "general" else None))
         self.register_output()
 
-    def inputs(self, x: Tensor) -> tuple[Term]:
+    def compute_inputs(self, x: Tensor) -> tuple[Term]:
         """Compute U x (..., h)."""
         return (column(self.U, x),)
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 _STD_CUT_AT_TWO = 0.87962566103423978
 
 
-def declare(model: nn.Module, **shapes: tuple[int, ...] | None) -> None:
+def declare_parameters(model: nn.Module, **shapes: tuple[int, ...] | None) -> None:
     """Register parameters of these names and shapes, zero, in this order; None stands for a missing one."""
     for name, shape in shapes.items():
         model.register_parameter(name, None if shape is None else nn.Parameter(torch.zeros(shape)))
@@ -34,7 +34,7 @@ def initialise_by_fan_in(model: nn.Module, generator: torch.Generator) -> None:
         std = 1 / math.sqrt(fan_in)
         if model.weight_law.endswith("-corrected"):
             std /= _STD_CUT_AT_TWO
-        parameter.copy_(std * truncated_normal(parameter.shape, generator))
+        parameter.copy_(std * draw_truncated_normal(parameter.shape, generator))
 
 
 @torch.no_grad()
@@ -62,7 +62,7 @@ def initialise_by_columns(
             parameter.normal_(0.0, r, generator=generator)
 
 
-def truncated_normal(shape: torch.Size, generator: torch.Generator) -> Tensor:
+def draw_truncated_normal(shape: torch.Size, generator: torch.Generator) -> Tensor:
     """Draw standard normal numbers, each again until it lies within (-2, 2)."""
     numbers = torch.randn(shape, generator=generator)
     while True:

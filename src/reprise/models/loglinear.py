@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 from reprise.models.lexicon import Lexicon, Sparse
 
 State = tuple[tuple[Tensor, Tensor], ...]
@@ -67,10 +67,10 @@ class LogLinearRNN(nn.Module):
         for name, value in (("psi", psi), ("phi", phi), ("log_b", log_b)):
             self.register_buffer(name, value, persistent=False)
         H, sizes = hidden_size, [embedding_size] + [hidden_size] * (layers - 1)
-        declare(self, E=(self.psi_rows.columns, embedding_size))
+        declare_parameters(self, E=(self.psi_rows.columns, embedding_size))
         for layer, D in enumerate(sizes, start=1):
-            declare(self, **{f"W_{layer}": (D, 4 * H), f"U_{layer}": (H, 4 * H), f"b_{layer}": (4 * H,)})
-        declare(self, W_a=(self.phi_rows.columns, H), b_a=(self.phi_rows.columns,))
+            declare_parameters(self, **{f"W_{layer}": (D, 4 * H), f"U_{layer}": (H, 4 * H), f"b_{layer}": (4 * H,)})
+        declare_parameters(self, W_a=(self.phi_rows.columns, H), b_a=(self.phi_rows.columns,))
 
     def get_layer(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return W, U and b of an LSTM layer, counted from 1."""
@@ -83,10 +83,10 @@ class LogLinearRNN(nn.Module):
 
     def forward(self, words: Tensor) -> Tensor:
         """Compute log p of the word after each window, (B, V), in nats; words (T, B) int64, h_0 = c_0 = 0."""
-        h, _ = self.states(words)
-        return self.log_p(self.adaptors(h[-1]))
+        h, _ = self.compute_states(words)
+        return self.compute_log_p(self.compute_adaptors(h[-1]))
 
-    def states(self, words: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+    def compute_states(self, words: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Read words (T, B) from `state` (None: zeros): h_1 .. h_T (T, B, H) of the last layer, the state of all."""
         T, B = words.shape
         x = self.embed(words)  # (T, B, D)
@@ -96,7 +96,7 @@ class LogLinearRNN(nn.Module):
             after.append(last)
         return x, tuple(after)
 
-    def adaptors(self, h: Tensor) -> Tensor:
+    def compute_adaptors(self, h: Tensor) -> Tensor:
         """Compute a (..., F) from states h (..., H)."""
         return h @ self.W_a.t() + self.b_a  # (12)
 
@@ -108,7 +108,7 @@ class LogLinearRNN(nn.Module):
         """Compute psi(x) E (T, B, D) of words (T, B)."""
         return torch.sparse.mm(self.psi.index_select(0, words.flatten()), self.E).view(*words.shape, -1)
 
-    def log_p(self, a: Tensor) -> Tensor:
+    def compute_log_p(self, a: Tensor) -> Tensor:
         """Compute log p (B, V) in nats by adaptors a (B, F)."""
         a_phi = torch.sparse.mm(self.phi, a.t()).t()  # a . phi(x) for every type x: (B, V)
         return torch.log_softmax(self.log_b.to(a.dtype) + a_phi, 1)  # (13)
@@ -158,19 +158,19 @@ def initialise(model: LogLinearRNN, generator: torch.Generator) -> None:
     for layer in range(1, model.layers + 1):
         W, U, b = model.get_layer(layer)
         for gate_W, gate_U in zip(W.chunk(4, dim=1), U.chunk(4, dim=1), strict=True):
-            _glorot_uniform(gate_W, generator)
-            gate_U.copy_(1.1 * _orthogonal(model.H, generator))
+            _draw_glorot_uniform(gate_W, generator)
+            gate_U.copy_(1.1 * _draw_orthogonal(model.H, generator))
         b.zero_()
         b[model.H : 2 * model.H] = 1.0
-    _glorot_uniform(model.W_a, generator)
+    _draw_glorot_uniform(model.W_a, generator)
     model.b_a.zero_()
 
 
-def _glorot_uniform(weights: Tensor, generator: torch.Generator) -> None:
+def _draw_glorot_uniform(weights: Tensor, generator: torch.Generator) -> None:
     limit = math.sqrt(6 / sum(weights.shape))
     weights.copy_((2 * torch.rand(weights.shape, generator=generator) - 1) * limit)
 
 
-def _orthogonal(size: int, generator: torch.Generator) -> Tensor:
+def _draw_orthogonal(size: int, generator: torch.Generator) -> Tensor:
     left, _, _ = torch.linalg.svd(torch.randn(size, size, generator=generator, dtype=torch.float64))
     return left

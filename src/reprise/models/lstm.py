@@ -7,7 +7,7 @@ source. The usual ones without peepholes fit its description and its count.
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 
 
 class LSTM(nn.Module):
@@ -25,7 +25,7 @@ class LSTM(nn.Module):
         super().__init__()
         self.weight_law = weight_law
         d, n, k = input_size, hidden_size, output_size
-        declare(self, W_x=(4 * n, d), W_h=(4 * n, n), b=(4 * n,), W_out=(k, n), b_out=(k,))
+        declare_parameters(self, W_x=(4 * n, d), W_h=(4 * n, n), b=(4 * n,), W_out=(k, n), b_out=(k,))
 
     def forward(self, x: Tensor) -> Tensor:
         """Compute logits p(T) (B, k) after the last of symbols x (T, B); h(0) = c(0) = 0."""

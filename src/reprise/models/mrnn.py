@@ -11,8 +11,8 @@ The paper's U_lh and U_rh are U_l and U_r here.
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare
-from reprise.models.rntn import softmax_input
+from reprise.models.initialisation import declare_parameters
+from reprise.models.rntn import join_states
 
 
 class MRNN(nn.Module):
@@ -23,7 +23,7 @@ class MRNN(nn.Module):
         V, H, M = vocabulary, hidden_size, factors
         self.vocabulary, self.hidden, self.factors, self.h_0 = V, H, M, h_0
         # row x of W_h is W_h x, that of v is v_x
-        declare(self, W_h=(V, H), v=(V, M), U_l=(H, M), U_r=(M, H), b_h=(H,), W_o=(V, H), b_o=(V,))
+        declare_parameters(self, W_h=(V, H), v=(V, M), U_l=(H, M), U_r=(M, H), b_h=(H,), W_o=(V, H), b_o=(V,))
 
     def initial_state(self) -> Tensor:
         """Return h_0, (H,)."""
@@ -34,10 +34,10 @@ class MRNN(nn.Module):
 
         `mask` (T, H) multiplies the softmax input.
         """
-        states = self.states(x, h)
-        return self.logits(states, mask), states[-1]
+        states = self.compute_states(x, h)
+        return self.compute_logits(states, mask), states[-1]
 
-    def states(self, x: Tensor, h: Tensor) -> list[Tensor]:
+    def compute_states(self, x: Tensor, h: Tensor) -> list[Tensor]:
         """Return h_1 .. h_T, each (H,), of words x (T,) from state h (H,)."""
         states = []
         for W_h_x, v_x in zip(self.W_h[x].unbind(), self.v[x].unbind(), strict=True):
@@ -46,6 +46,6 @@ class MRNN(nn.Module):
             states.append(h)
         return states
 
-    def logits(self, states: list[Tensor], mask: Tensor | None = None) -> Tensor:
+    def compute_logits(self, states: list[Tensor], mask: Tensor | None = None) -> Tensor:
         """Return the logits (T, V) of the words after the states."""
-        return softmax_input(states, mask) @ self.W_o.T + self.b_o  # (2)
+        return join_states(states, mask) @ self.W_o.T + self.b_o  # (2)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.bidirectional import DeepBidirectional
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 
 
 class SentenceClassifier(nn.Module):
@@ -21,7 +21,7 @@ class SentenceClassifier(nn.Module):
         super().__init__()
         self.pooling = pooling
         self.network = DeepBidirectional(vocabulary, **network)
-        declare(self, U=(classes, self.network.width), c=(classes,))
+        declare_parameters(self, U=(classes, self.network.width), c=(classes,))
 
     def represent(self, h: Tensor, present: Tensor) -> Tensor:
         """Make r (B, width) of states (T, B, width); `present` (T, B) is true where a sentence has a word."""
@@ -39,4 +39,4 @@ class SentenceClassifier(nn.Module):
 
     def forward(self, words: Tensor, present: Tensor) -> Tensor:
         """Compute logits (B, K) of sentences, words (T, B), padded where `present` (T, B) is false."""
-        return self.represent(self.network.states(words, present), present) @ self.U.T + self.c
+        return self.represent(self.network.compute_states(words, present), present) @ self.U.T + self.c

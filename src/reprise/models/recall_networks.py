@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 
 State = tuple[Tensor, ...]
 
@@ -34,7 +34,7 @@ class RecallNetwork(nn.Module, ABC):
         self.recurrent_law, self.recurrent_scale, self.input_std = recurrent_law, recurrent_scale, input_std
         self.vocabulary, self.hidden = vocabulary, hidden_size
         G, H, V = len(self.gates), hidden_size, vocabulary
-        declare(self, W_x=(G, H, V), W_h=(G, H, H), W_S=(V, H))
+        declare_parameters(self, W_x=(G, H, V), W_h=(G, H, H), W_S=(V, H))
 
     @abstractmethod
     def step(self, Wx: Tensor, state: State) -> State:
@@ -48,7 +48,7 @@ class RecallNetwork(nn.Module, ABC):
         """Return zeros, (B, H) each."""
         return tuple(self.W_h.new_zeros(batch, self.hidden) for _ in range(self.parts))
 
-    def states(self, x: Tensor) -> list[State]:
+    def compute_states(self, x: Tensor) -> list[State]:
         """Compute the states h_0 .. h_T of words (T, B)."""
         states = [self.initial_state(x.shape[1])]
         for Wx in self.read(x).unbind():
@@ -57,7 +57,7 @@ class RecallNetwork(nn.Module, ABC):
 
     def forward(self, x: Tensor) -> Tensor:
         """Compute logits of the word after words (T, B), (B, V)."""
-        return self.states(x)[-1][0] @ self.W_S.T  # (6)
+        return self.compute_states(x)[-1][0] @ self.W_S.T  # (6)
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 
 State = tuple[Tensor, ...]
 
@@ -27,7 +27,7 @@ class RecurrentLayer(nn.Module, ABC):
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
         rows = self.gates * hidden
-        declare(self, W=(rows, inputs) if inputs else None, V=(rows, hidden), b=(rows,))
+        declare_parameters(self, W=(rows, inputs) if inputs else None, V=(rows, hidden), b=(rows,))
 
     @abstractmethod
     def step(self, Wx: Tensor, state: State) -> State:

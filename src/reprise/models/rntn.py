@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 
 
 class RNTN(nn.Module):
@@ -46,7 +46,7 @@ class RNTN(nn.Module):
         self.vocabulary, self.hidden, self.matrices = V, H, K
         self.mapping, self.bias, self.h_0 = mapping, bias, h_0
         # row x of W_h is W_h x, a column of the paper's
-        declare(self, W_h=(V, H), U_h=(K, H, H), b_h=(K if bias == "matrix" else 1, H), W_o=(V, H), b_o=(V,))
+        declare_parameters(self, W_h=(V, H), U_h=(K, H, H), b_h=(K if bias == "matrix" else 1, H), W_o=(V, H), b_o=(V,))
 
     def matrix_index(self, x: Tensor) -> Tensor:
         """Return which matrix each word uses, counted from 0: f(w) - 1 (5), or f_mod(w) (16)."""
@@ -67,10 +67,10 @@ class RNTN(nn.Module):
 
         `mask` (T, H) multiplies the softmax input: dropout with its scale in it (section 4).
         """
-        states = self.states(x, h)
-        return self.logits(states, mask), states[-1]
+        states = self.compute_states(x, h)
+        return self.compute_logits(states, mask), states[-1]
 
-    def states(self, x: Tensor, h: Tensor) -> list[Tensor]:
+    def compute_states(self, x: Tensor, h: Tensor) -> list[Tensor]:
         """Return h_1 .. h_T, each (H,), of words x (T,) from state h (H,)."""
         W_h, U_h, b_h = self.W_h[x], self.U_h[self.matrix_index(x)], self.b_h[self.bias_index(x)]
         states = []
@@ -80,12 +80,12 @@ class RNTN(nn.Module):
             states.append(h)
         return states
 
-    def logits(self, states: list[Tensor], mask: Tensor | None = None) -> Tensor:
+    def compute_logits(self, states: list[Tensor], mask: Tensor | None = None) -> Tensor:
         """Return the logits (T, V) of the words after the states."""
-        return softmax_input(states, mask) @ self.W_o.T + self.b_o  # (2)
+        return join_states(states, mask) @ self.W_o.T + self.b_o  # (2)
 
 
-def softmax_input(states: list[Tensor], mask: Tensor | None) -> Tensor:
+def join_states(states: list[Tensor], mask: Tensor | None) -> Tensor:
     """Join h_1 .. h_T to (T, H), with dropout if there is a mask."""
     h = torch.stack(states)
     return h if mask is None else h * mask

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from reprise.models.gso import SymbolRecurrence, Term, column, times
-from reprise.models.initialisation import declare
+from reprise.models.initialisation import declare_parameters
 
 
 class FullTensor(SymbolRecurrence):
@@ -15,9 +15,9 @@ class FullTensor(SymbolRecurrence):
 
     def __init__(self, vocabulary: int, hidden: int, activation: str) -> None:
         super().__init__(vocabulary, hidden, activation)
-        declare(self, A=(hidden, hidden, vocabulary), b=(hidden,))
+        declare_parameters(self, A=(hidden, hidden, vocabulary), b=(hidden,))
 
-    def inputs(self, x: Tensor) -> tuple[Term]:
+    def compute_inputs(self, x: Tensor) -> tuple[Term]:
         """Compute A x (..., h, h)."""
         return (self.A.permute(2, 0, 1)[x],)
 
@@ -33,9 +33,11 @@ class MultiplicativeRNN(SymbolRecurrence):
 
     def __init__(self, vocabulary: int, hidden: int, rank: int, activation: str) -> None:
         super().__init__(vocabulary, hidden, activation)
-        declare(self, Z=(hidden, rank), V=(rank, vocabulary), W=(rank, hidden), U=(hidden, vocabulary), b=(hidden,))
+        declare_parameters(
+            self, Z=(hidden, rank), V=(rank, vocabulary), W=(rank, hidden), U=(hidden, vocabulary), b=(hidden,)
+        )
 
-    def inputs(self, x: Tensor) -> tuple[Term, Term]:
+    def compute_inputs(self, x: Tensor) -> tuple[Term, Term]:
         """Compute V x (..., r) and U x (..., h)."""
         return column(self.V, x), column(self.U, x)
 

@@ -19,7 +19,7 @@ class SingleUnit:
     steps: int
     target: float
 
-    def error_and_gradient(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def compute_error_and_gradient(self, w: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Compute E, dE/dw and dE/db at every (w, b), of their common shape, by the products of (14)."""
         w, b = np.broadcast_arrays(np.asarray(w, float), np.asarray(b, float))
         h, dh_dw, dh_db = np.full(w.shape, self.initial_state), np.zeros(w.shape), np.zeros(w.shape)

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from reprise.errors import UserError
-from reprise.models.initialisation import declare, initialise_by_columns
+from reprise.models.initialisation import declare_parameters, initialise_by_columns
 from reprise.models.recurrent_layers import UNITS, State
 
 
@@ -57,14 +57,16 @@ class Translator(nn.Module):
         d, H, directions, layer = embedding_size, hidden_size, 1 + bidirectional, UNITS[unit]
         self.untied, self.context, self.reverse_source = untied, context, reverse_source
         self.matrix_law = matrix_law
-        declare(self, E_x=(source_vocabulary, d))  # row w is the vector of word w
+        declare_parameters(self, E_x=(source_vocabulary, d))  # row w is the vector of word w
         inputs = [d] + [directions * H] * (layers - 1)
         self.encoder = nn.ModuleList(nn.ModuleList(layer(n, H) for _ in range(directions)) for n in inputs)
         if untied:
             self.decoder = nn.ModuleList(layer(H if i else 0, H) for i in range(layers))
         if context:
-            declare(self, E_y=(vocabulary, d), W_hy=(layer.gates * H, d), W_hc=(layer.gates * H, directions * H))
-        declare(self, W_S=(vocabulary, H), b_S=(vocabulary,))
+            declare_parameters(
+                self, E_y=(vocabulary, d), W_hy=(layer.gates * H, d), W_hc=(layer.gates * H, directions * H)
+            )
+        declare_parameters(self, W_S=(vocabulary, H), b_S=(vocabulary,))
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[list[State], Tensor]:
         """Read sources, words (T, B) of `lengths` (B,), padded by anything.
@@ -114,14 +116,14 @@ class Translator(nn.Module):
         y = functional.embedding(before, self.E_y)  # (T, B, d)
         return functional.linear(y, self.W_hy, None) + functional.linear(c, self.W_hc, b)  # (27)
 
-    def logits(self, h: Tensor) -> Tensor:
+    def compute_logits(self, h: Tensor) -> Tensor:
         """Compute W^(S) h_t + b, (..., V_y), of h (..., H)   (25)."""
         return functional.linear(h, self.W_S, self.b_S)
 
     def forward(self, source: Tensor, lengths: Tensor, before: Tensor) -> Tensor:
         """Compute logits (U, B, V_y) from sources (T, B) of `lengths` and the words before each target word (U, B)."""
         h, _ = self.decode(before, *self.encode(source, lengths))
-        return self.logits(h)
+        return self.compute_logits(h)
 
 
 def reverse_sequences(x: Tensor, lengths: Tensor) -> Tensor:

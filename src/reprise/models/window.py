@@ -11,7 +11,7 @@ model of the notes' Figure 2, y^ = softmax(U h + b2), with U = W2, b2 = b3 and f
 import torch
 from torch import Tensor, nn
 
-from reprise.models.initialisation import declare, initialise_by_columns
+from reprise.models.initialisation import declare_parameters, initialise_by_columns
 
 
 class WindowModel(nn.Module):
@@ -23,7 +23,7 @@ class WindowModel(nn.Module):
         self.vocabulary, self.embedding, self.hidden, self.window, self.direct = V, d, H, n, direct
         # row w of E is the vector of word w
         W3 = {"W3": (V, n * d)} if direct else {}
-        declare(self, E=(V, d), W1=(H, n * d), b1=(H,), W2=(V, H), **W3, b3=(V,))
+        declare_parameters(self, E=(V, d), W1=(H, n * d), b1=(H,), W2=(V, H), **W3, b3=(V,))
 
     def forward(self, words: Tensor) -> Tensor:
         """Compute logits of the next words (B, V) from windows of words (B, n), the latest last."""

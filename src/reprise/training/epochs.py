@@ -64,7 +64,7 @@ class Epochs(Learner):
         self.part, self.next = part, 0
 
     @abstractmethod
-    def length(self) -> int:
+    def get_length(self) -> int:
         """Return the length of the part, in what `next` counts."""
 
     @abstractmethod
@@ -89,7 +89,7 @@ class Epochs(Learner):
             return self.epoch
         costs = {part: self.counts[part] * (_TRAINING_COST if part == "train" else 1) for part in self.PARTS}
         before = sum(costs[part] for part in self.PARTS[: self.PARTS.index(self.part)])
-        return self.epoch + (before + costs[self.part] * self.next / max(1, self.length())) / sum(costs.values())
+        return self.epoch + (before + costs[self.part] * self.next / max(1, self.get_length())) / sum(costs.values())
 
     def get_part_nats(self) -> float:
         """Return the nats of the part so far."""
@@ -97,7 +97,7 @@ class Epochs(Learner):
 
     def work(self) -> Work:
         """Train on, or evaluate, what comes next; return `describe_progress()`. Raises `Diverged`."""
-        part, last = self.part, min(self.next + self.piece_size, self.length())
+        part, last = self.part, min(self.next + self.piece_size, self.get_length())
         while self.part == part and self.next < last:
             nats = yield from self.take()
             self.sums[self.part] = self.get_part_nats() + nats
@@ -108,7 +108,7 @@ class Epochs(Learner):
                 self.LOSS_NAMES.get(self.part, f"{self.part} loss"),
             )
             raise Diverged(epoch=epoch, **{self.NEXT_UNIT: self.next}, quantity=quantity)
-        if self.next >= self.length():
+        if self.next >= self.get_length():
             self.end_part()
         return self.describe_progress()
 
@@ -146,7 +146,7 @@ class Epochs(Learner):
         for part in self.LAST_PARTS:
             self._read_part(part, report_progress)
         self.begin_part(FINISHED)
-        outcome = self.outcome()
+        outcome = self.make_outcome()
         outcome.metrics = [
             m for m in outcome.metrics if m["split"] != "train" and m["metric"] not in self.HISTORY_METRICS
         ]
@@ -161,8 +161,8 @@ class Epochs(Learner):
         if part in self.TRAINED_PARTS:
             return
         self.begin_part(part)
-        while self.next < self.length():
-            report_progress(f"{part} text: {self.next / self.length():.0%}")
+        while self.next < self.get_length():
+            report_progress(f"{part} text: {self.next / self.get_length():.0%}")
             nats = complete(self.take())
             self.sums[part] = self.get_part_nats() + nats
 
@@ -242,7 +242,7 @@ class BatchEpochs(Epochs):
     def make_batches(self, part: str) -> Sequence[Any]:
         """Return the batches of a part, each of which `take` reads at once."""
 
-    def length(self) -> int:
+    def get_length(self) -> int:
         return len(self.batches)
 
     def end_epoch(self) -> None:
@@ -287,13 +287,13 @@ class RateSchedule(Epochs):
     def describe_progress(self) -> str:
         """Describe the last epoch."""
         if not self.history:
-            words = self.counts[self.part] * self.next / self.length()
+            words = self.counts[self.part] * self.next / self.get_length()
             return f"{self.part} loss {self.get_part_nats() / words:.4f} nats/token" if words else f"{self.part} text"
         last = self.history[-1]
         valid, test = (convert_to_perplexity(last[split]) for split in ("valid", "test"))
         return f"valid ppl {valid:.2f}, test ppl {test:.2f}, next learning rate {self.learning_rate:g}"
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report the losses at the best epoch, and the curve of every epoch."""
         outcome, rates = self.make_curves(*SPLITS), [epoch["learning_rate"] for epoch in self.history]
         outcome.curves.append(make_curve("train", "next_learning_rate", "1", "epoch", range(1, self.epoch + 1), rates))

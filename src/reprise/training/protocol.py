@@ -48,7 +48,7 @@ class Diverged(Exception):
 class Training(ABC):
     """The training of replica `seed`, with the model and the settings of `config`, see `Resolved`.
 
-    `state()` holds everything that decides its numbers: what has been learnt, and the CHECKPOINT_ATTRIBUTES.
+    `get_state` returns everything that decides its numbers: what has been learnt, and the CHECKPOINT_ATTRIBUTES.
     """
 
     CHECKPOINT_ATTRIBUTES: tuple[str, ...] = ()
@@ -86,10 +86,10 @@ class Training(ABC):
         """Do one piece of work, of about a second at most; return a note on it. Raises `Diverged`."""
 
     @abstractmethod
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Return what a record holds of the training as it is now."""
 
-    def state(self) -> dict[str, Any]:
+    def get_state(self) -> dict[str, Any]:
         attributes = {name: getattr(self, name) for name in self.CHECKPOINT_ATTRIBUTES}
         return {name: v.get_state() if isinstance(v, torch.Generator) else v for name, v in attributes.items()}
 
@@ -312,7 +312,7 @@ class Learner(Training):
         """
         raise UserError(f"--by-count: the protocol {self.protocol} has no losses of single words; omit it")
 
-    def next_log_p(self, symbols: Tensor) -> Tensor:
+    def compute_next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p (V,), in nats, of the symbol after these (T,), by the readable model.
 
         Raises:
@@ -329,13 +329,13 @@ class Learner(Training):
         """Load parameters, a state_dict of the readable model."""
         (self.engine.load if self._engine_updates else self.model.load_state_dict)(parameters)
 
-    def state(self) -> dict[str, Any]:
+    def get_state(self) -> dict[str, Any]:
         learnt = {"parameters": self.engine.export() if self._engine_updates else self.model.state_dict()}
         if self.optimiser is not None:
             learnt["optimiser"] = self.optimiser.state_dict()
         if self.CARRIED:
             learnt["carried"] = map_tensors(Tensor.clone, getattr(self.engine, self.CARRIED))
-        return learnt | super().state()
+        return learnt | super().get_state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)

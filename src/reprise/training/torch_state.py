@@ -11,7 +11,7 @@ from reprise.errors import UserError
 
 
 @contextmanager
-def torch_settings(threads: int = 1) -> Iterator[None]:
+def use_torch_settings(threads: int = 1) -> Iterator[None]:
     """Set torch's global switches for trainings and restore them: CPU threads, and the same sums in every run.
 
     Around a whole command, not around one of several trainings that one process does at the same time.

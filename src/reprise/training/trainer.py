@@ -160,7 +160,7 @@ class Trainer:
             facts["stack_replicas"] = len(self.members)
         if self.device.type == "cuda":
             facts["peak_gpu_memory_mib"] = round(torch.cuda.max_memory_allocated(self.device) / 2**20, 1)
-        outcome = training.outcome()
+        outcome = training.make_outcome()
         if not member.diverged and job.resolved.keeps_weights(job.replica):
             facts |= _save_reported_weights(job, training)
         member.record = make_record(
@@ -197,7 +197,7 @@ class Trainer:
     def save(self) -> None:
         """Save all active members in one file: a kill never leaves them at different steps."""
         start = time.perf_counter()
-        states = {member.job.replica: member.training.state() for member in self.active}
+        states = {member.job.replica: member.training.get_state() for member in self.active}
         training = self.other_states | states if self.stack else states[self.job.replica]
         self.checkpoint.save({"training": training, "seconds": self.measure_seconds(), "resumed": self.resumed})
         now = time.perf_counter()

@@ -47,7 +47,9 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
     made = model(kind)
     exactly = copy.deepcopy(made).double()
     x, y = windows(made, 8, 64, 3)
-    log_p = exactly.log_p(exactly.adaptors(exactly.states(x, None)[0][-1])).gather(1, y[:, None])[:, 0]
+    log_p = exactly.compute_log_p(exactly.compute_adaptors(exactly.compute_states(x, None)[0][-1])).gather(
+        1, y[:, None]
+    )[:, 0]
     # Between two probabilities, so that rounding decides for none.
     floor = log_p.detach().sort().values[31:33].mean().exp().item()
     inner = log_p[(log_p >= math.log(floor)) & (log_p <= math.log1p(-floor))]
@@ -116,7 +118,7 @@ def test_rmsprop_by_rows_is_torchs_over_all_rows():
         lazy.begin_step(0.01, 0.9, 1e-8)
         lazy.update_rows("E", rows, gradient)
         if step == 20:  # what is saved and taken up again goes on the same
-            saved, lazy = lazy.state(), LazyRMSProp(ours, {"E"})
+            saved, lazy = lazy.get_state(), LazyRMSProp(ours, {"E"})
             lazy.restore(saved)
     torch.testing.assert_close(ours["E"], theirs.detach(), rtol=1e-5, atol=1e-6)
     assert (lazy.seen["E"] < 40).any()

@@ -23,7 +23,7 @@ class Written:
         read = (*states, words.item())
         return torch.tensor([[list(read)]]), read
 
-    def logits(self, h):
+    def compute_logits(self, h):
         return torch.tensor(self.probabilities.get(tuple(h.tolist())[1:], (1 / 3,) * 3), dtype=torch.float64).log()
 
 

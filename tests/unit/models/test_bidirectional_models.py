@@ -41,7 +41,7 @@ def test_it_is_the_networks_of_torch(activation, layers, directions):
                 getattr(rnn, f"bias_hh_l{i}{end}").zero_()
     words, present = sentence(7, 3)
     expected, _ = rnn(model.x[words])
-    torch.testing.assert_close(model.states(words, present), expected, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(model.compute_states(words, present), expected, rtol=1e-12, atol=1e-14)
     counted = sum(p.numel() for p in model.parameters()) - model.x.numel() + layers * 5 * (1 + is_bidirectional)
     assert counted == sum(p.numel() for p in rnn.parameters())
 
@@ -77,11 +77,11 @@ def test_padding_changes_nothing(layers):
     words, present = torch.zeros(T, 4, dtype=torch.long), torch.zeros(T, 4, dtype=torch.bool)
     for b, (text, _) in enumerate(alone):
         words[: len(text), b], present[: len(text), b] = text[:, 0], True
-    states = model.states(words, present)
+    states = model.compute_states(words, present)
     for b, length in enumerate(lengths):
-        torch.testing.assert_close(states[:length, b], model.states(*alone[b])[:, 0], rtol=1e-12, atol=1e-14)
+        torch.testing.assert_close(states[:length, b], model.compute_states(*alone[b])[:, 0], rtol=1e-12, atol=1e-14)
     (gradient,) = torch.autograd.grad(states[present].sum(), model.x)
-    separate = torch.autograd.grad(sum(model.states(*each).sum() for each in alone), model.x)[0]
+    separate = torch.autograd.grad(sum(model.compute_states(*each).sum() for each in alone), model.x)[0]
     torch.testing.assert_close(gradient, separate, rtol=1e-12, atol=1e-14)
 
 
@@ -96,7 +96,7 @@ def test_a_sentence_is_one_vector_of_its_states_alone(pooling, directions):
     present = torch.arange(6)[:, None] < torch.tensor(lengths)
     logits = model(words, present)
     for b, length in enumerate(lengths):
-        h = model.network.states(words[:length, b : b + 1], present[:length, b : b + 1])[:, 0]
+        h = model.network.compute_states(words[:length, b : b + 1], present[:length, b : b + 1])[:, 0]
         if pooling == "last":
             r = torch.cat([h[-1, :5], h[0, 5:]])
         else:

@@ -78,7 +78,7 @@ def test_the_equation(name, phi):
         h = np.stack([PHI[phi](equation(p, h[b], one_hot(x))) for b, x in enumerate(row)])
         expected.append(h)
     with torch.no_grad():
-        states = model.states(symbols)
+        states = model.compute_states(symbols)
         step = model.step(symbols[2], states[1])
     np.testing.assert_allclose(states, np.stack(expected), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(step, expected[2], rtol=1e-12, atol=1e-13)
@@ -100,7 +100,7 @@ def test_with_f_0_and_without_d_only_f_and_c_learn_from_the_first_batch():
     with torch.no_grad():
         model.f.zero_()
     symbols = torch.tensor([[0, 3], [1, 1], [2, 4]])
-    assert not model.states(symbols).any()
+    assert not model.compute_states(symbols).any()
     torch.nn.functional.cross_entropy(model(symbols).flatten(0, 1), symbols.roll(-1, 0).flatten()).backward()
     moved = {name for name, parameter in model.named_parameters() if parameter.grad.any()}
     assert moved == {"f", "c"}

@@ -55,15 +55,15 @@ def test_with_logistic_gates_it_is_the_lstm_of_torch():
     lstm.load_state_dict({"weight_ih_l0": W.T, "weight_hh_l0": U.T, "bias_ih_l0": b, "bias_hh_l0": torch.zeros_like(b)})
     x = torch.tensor([[0, 1], [2, 3], [4, 0]])
     h, _ = lstm(made.embed(x))
-    torch.testing.assert_close(made.adaptors(made.states(x)[0]), h @ made.W_a.T + made.b_a)
+    torch.testing.assert_close(made.compute_adaptors(made.compute_states(x)[0]), h @ made.W_a.T + made.b_a)
 
 
 def test_a_state_goes_on_where_it_was_left():
     made = model().double()
     x, _ = windows(made, 7, 3)
-    states, last = made.states(x)
-    first, state = made.states(x[:4])
-    second, final = made.states(x[4:], state)
+    states, last = made.compute_states(x)
+    first, state = made.compute_states(x[:4])
+    second, final = made.compute_states(x[4:], state)
     torch.testing.assert_close(torch.cat([first, second]), states)
     torch.testing.assert_close(final, last)
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from reprise.models.elman import Elman
-from reprise.models.initialisation import initialise_by_fan_in, truncated_normal
+from reprise.models.initialisation import draw_truncated_normal, initialise_by_fan_in
 from reprise.models.lstm import LSTM
 
 D, N, K, T, B = 4, 7, 3, 11, 5
@@ -47,7 +47,7 @@ def test_parameter_counts_at_the_papers_sizes(kind, count):
 
 
 def test_truncated_normal_law():
-    numbers = truncated_normal(torch.Size([200_000]), torch.Generator().manual_seed(0))
+    numbers = draw_truncated_normal(torch.Size([200_000]), torch.Generator().manual_seed(0))
     assert numbers.abs().max() < 2
     assert numbers.std().item() == pytest.approx(0.8796, abs=0.005)
 

@@ -44,7 +44,7 @@ def test_they_are_those_of_torch(name):
         theirs.weight_hh_l0.copy_(model.W_h[gates].flatten(0, 1))
     x = words(model)
     states, _ = theirs(torch.nn.functional.one_hot(x, 11).double())
-    ours = torch.stack([state[0] for state in model.states(x)[1:]])
+    ours = torch.stack([state[0] for state in model.compute_states(x)[1:]])
     torch.testing.assert_close(ours, states)
     torch.testing.assert_close(model(x), states[-1] @ model.W_S.T)
 
@@ -54,7 +54,7 @@ def test_the_sigmoid_network_is_equation_5():
     x, h = words(model), torch.zeros(6, dtype=torch.float64)
     for symbol in x[:, 0]:
         h = 1 / (1 + torch.exp(-(model.W_h[0] @ h + model.W_x[0][:, symbol])))  # (5)
-    torch.testing.assert_close(model.states(x)[-1][0][0], h)
+    torch.testing.assert_close(model.compute_states(x)[-1][0][0], h)
 
 
 def test_identity_matrices_of_a_scale():
@@ -68,7 +68,7 @@ def test_identity_matrices_of_a_scale():
 def test_jacobians_are_those_of_autograd(name):
     model = network(name)
     x = words(model, 7, 3)
-    states = model.states(x)
+    states = model.compute_states(x)
 
     def last(joined, k, text):
         state = tuple(part[None] for part in joined.split(model.hidden))

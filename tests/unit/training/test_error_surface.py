@@ -25,7 +25,7 @@ def test_error_and_gradient_are_those_of_autograd(w, b):
     for _ in range(50):
         h = torch.sigmoid(at[0] * h + at[1])
     ((h - 0.7) ** 2).backward()
-    error, *gradient = SingleUnit(**MODEL).error_and_gradient(w, b)
+    error, *gradient = SingleUnit(**MODEL).compute_error_and_gradient(w, b)
     assert float(error) == pytest.approx(((h - 0.7) ** 2).item(), rel=1e-9)
     assert [float(g) for g in gradient] == pytest.approx(at.grad.tolist(), rel=1e-9)
 
@@ -47,7 +47,7 @@ def test_every_update_is_a_step_of_gradient_descent(outcome):
         w, b, norms = (points[name, column] for column in ("weight", "bias", "gradient_norm"))
         assert (w[0], b[0]) == (5.0, -2.0)
         for i in range(60):
-            _, *g = unit.error_and_gradient(w[i], b[i])
+            _, *g = unit.compute_error_and_gradient(w[i], b[i])
             norm = math.hypot(*g)
             assert norms[i] == pytest.approx(norm)
             scale = 0.5 * min(1.0, limit / norm)
@@ -59,4 +59,4 @@ def test_the_surface_is_on_the_grid(outcome):
     assert [k for k in points if k[0].startswith("w = ")] == [(f"w = {4 + i / 4:.6g}", "error") for i in range(9)]
     row = points["w = 4.5", "error"]
     assert list(row) == [-3 + i / 4 for i in range(9)]
-    assert row[-2.5] == pytest.approx(float(SingleUnit(**MODEL).error_and_gradient(4.5, -2.5)[0]), abs=1e-9)
+    assert row[-2.5] == pytest.approx(float(SingleUnit(**MODEL).compute_error_and_gradient(4.5, -2.5)[0]), abs=1e-9)

@@ -71,7 +71,7 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, 
         logits, _ = readable(x, readable.initial_state(1))
         expected = torch.nn.functional.cross_entropy(logits[:, 0], words).item()
         assert training.history[0][split] == pytest.approx(expected, rel=1e-5)
-    counted = {m["split"]: m["n"] for m in training.outcome().metrics if m["metric"] == "cross_entropy"}
+    counted = {m["split"]: m["n"] for m in training.make_outcome().metrics if m["metric"] == "cross_entropy"}
     tokens = {split: len(loaded.splits[split].tokens) for split in counted}
     assert counted == tokens | {"train": tokens["train"] // 4 * 4}
 
@@ -189,4 +189,4 @@ def test_a_model_without_embeddings_and_gates_trains_alone_and_in_a_stack(small,
     for seed, member in enumerate(members):
         alone = finish(build_training(resolved, seed, corpus, "reference"))
         values = [pytest.approx(metric["value"], rel=1e-9) for metric in alone.metrics]
-        assert [metric["value"] for metric in member.outcome().metrics] == values
+        assert [metric["value"] for metric in member.make_outcome().metrics] == values

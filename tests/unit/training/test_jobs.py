@@ -21,7 +21,7 @@ from reprise.records.record import read_record
 from reprise.training.jobs import run_jobs
 from reprise.training.locks import LockHeld, lock_replica
 from reprise.training.run_facts import collect_run_facts, reset_peak_memory
-from reprise.training.torch_state import choose_device, torch_settings
+from reprise.training.torch_state import choose_device, use_torch_settings
 
 REPLICAS = 3
 
@@ -198,7 +198,7 @@ def test_what_others_have_written_is_read(tmp_path, content, holder):
 
 def test_torchs_switches_are_set_for_trainings_and_restored():
     threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
-    with pytest.raises(KeyError), torch_settings(2):
+    with pytest.raises(KeyError), use_torch_settings(2):
         assert torch.get_num_threads() == 2
         assert torch.are_deterministic_algorithms_enabled()
         assert not torch.utils.deterministic.fill_uninitialized_memory

@@ -159,7 +159,7 @@ def together(stack, trainings):
         stack.remove_all_but(live)
         for note in stack.advance(live):
             assert isinstance(note, str), note
-    return [training.outcome() for training in trainings]
+    return [training.make_outcome() for training in trainings]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_the_next_token_has_the_models_log_probabilities_without_dropout(make):
     logits, _ = training.model.eval()(symbols[:, None], training.model.initial_state(1))
     expected = torch.log_softmax(logits[2, 0], -1)
     training.model.train()
-    assert torch.equal(training.next_log_p(symbols), expected)
+    assert torch.equal(training.compute_next_log_p(symbols), expected)
     assert expected.exp().sum().item() == pytest.approx(1.0)
 
 

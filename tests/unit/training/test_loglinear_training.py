@@ -49,7 +49,7 @@ def test_losses_that_are_told_are_those_of_one_pass_over_the_text(made, loaded, 
             steps = (len(words) - 1) // streams
             x = words[: steps * streams].view(streams, steps).T
             targets = words[1 : steps * streams + 1].view(streams, steps).T.flatten()
-            log_p = model.log_p(model.adaptors(model.states(x)[0]).flatten(0, 1))
+            log_p = model.compute_log_p(model.compute_adaptors(model.compute_states(x)[0]).flatten(0, 1))
         expected = -log_p.gather(1, targets[:, None]).mean().item()
         assert metrics[split, metric] == pytest.approx(expected, rel=1e-5)
         (n,) = {m["n"] for m in outcome.metrics if m["split"] == split and m["metric"] == metric}

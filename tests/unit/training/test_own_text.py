@@ -82,7 +82,7 @@ def test_a_book_model_is_measured_on_the_characters_of_a_text(small, tmp_path, m
     text = "".join(corpus.vocabulary[i] for i in tokens).strip()
     symbols = torch.tensor([corpus.vocabulary.index(s) for s in text])
     training = build_training(resolved, 0, Path(resolved.corpus), "reference")
-    nats = [-training.next_log_p(symbols[:n])[symbols[n]].item() for n in range(1, len(symbols))]
+    nats = [-training.compute_next_log_p(symbols[:n])[symbols[n]].item() for n in range(1, len(symbols))]
     metrics = measured(resolved, with_own(resolved, text, tmp_path))
     assert metrics["test", "cross_entropy"] == (pytest.approx(sum(nats) / len(nats), rel=1e-6), len(nats))
 

@@ -144,9 +144,9 @@ def test_replicas_repeat_and_differ_where_there_is_chance(make, case):
         progress.append(one.done)
     assert progress == sorted(progress)
     assert (progress[0], progress[-1]) == (0, one.total)
-    assert one.outcome() == finish(repeated)
+    assert one.make_outcome() == finish(repeated)
     is_exact = not PROTOCOLS[one.protocol].chance or case == "corpus-facts"
-    assert (one.outcome() == finish(two)) == is_exact
+    assert (one.make_outcome() == finish(two)) == is_exact
 
 
 TEXTS: list[tuple[str, dict[str, Any], tuple[str, str], float]] = [
@@ -329,10 +329,10 @@ def together(stack, trainings, states=None):
             if isinstance(result, BaseException):
                 raise result
         if states is not None and len(live) == len(trainings):
-            states.append(encode({"identity": {}, "state": {"all": [training.state() for training in trainings]}}))
+            states.append(encode({"identity": {}, "state": {"all": [training.get_state() for training in trainings]}}))
         live = [training for training in live if not training.finished]
         stack.remove_all_but(live)
-    return [training.outcome() for training in trainings]
+    return [training.make_outcome() for training in trainings]
 
 
 def held_to(outcome, other):
@@ -369,7 +369,7 @@ def test_a_stack_goes_on_from_its_states_to_the_same_bits(make, case):
         live = [training for training in trainings if not training.finished]
         stack.remove_all_but(live)
         together(stack, live)
-        assert [training.outcome() for training in trainings] == outcomes
+        assert [training.make_outcome() for training in trainings] == outcomes
 
 
 @pytest.mark.parametrize("case", ["subsequence-sgd", "line-epochs", "windows", "translation", "tagging"])

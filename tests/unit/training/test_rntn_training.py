@@ -86,7 +86,7 @@ def test_undone_epoch_goes_back_to_the_parameters_before_it_also_after_a_resume(
             training.advance()
             after.append(training.engine.export())
             if training.epoch == stop:
-                stop, state = None, copy.deepcopy(training.state())
+                stop, state = None, copy.deepcopy(training.get_state())
                 training = replay_entropies(made(schedule="rnnlm"), entropies)
                 training.restore(state)
         return after

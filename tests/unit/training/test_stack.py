@@ -126,7 +126,7 @@ def test_members_step_as_the_readable_model_does(small, short, protocol, changes
             training.advance()
     tolerance = TOLERANCE[precision]
     for member, training in zip(members, alone, strict=True):
-        stacked, parameters = (one.state()["parameters"] for one in (member, training))
+        stacked, parameters = (one.get_state()["parameters"] for one in (member, training))
         assert stacked.keys() == parameters.keys()
         for parameter, value in parameters.items():
             off = torch.linalg.vector_norm(stacked[parameter] - value)

@@ -200,12 +200,12 @@ def test_a_model_of_a_text_writes_by_the_probabilities_that_it_is_measured_by(sm
     training = build_training(*job_of(experiment(small, case)), "reference")
     symbols = torch.arange(12) % 5
     with torch.no_grad():
-        log_p = [training.next_log_p(symbols[:n]) for n in range(1, 13)]
+        log_p = [training.compute_next_log_p(symbols[:n]) for n in range(1, 13)]
     for each in log_p:
         assert each.exp().sum().item() == pytest.approx(1.0, abs=1e-5)
     # What is read last decides with what stood before it, not alone.
     with torch.no_grad():
-        other = training.next_log_p(torch.cat([symbols[:10] * 0, symbols[10:]]))
+        other = training.compute_next_log_p(torch.cat([symbols[:10] * 0, symbols[10:]]))
     assert not other.equal(log_p[-1])
 
 

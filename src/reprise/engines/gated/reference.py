@@ -27,7 +27,7 @@ class GatedLoss:
 
     def reset(self, batch: int) -> None:
         """Set the state of B streams to zero."""
-        self.state = self.zeros(batch)
+        self.state = self.make_initial_state(batch)
 
     def train(
         self, x: Tensor, y: Tensor, masks: Masks | None, *, learning_rate: float, reduction: str, clip_norm: float
@@ -75,7 +75,7 @@ class ReferenceEngine(GatedLoss, ReadableEngine):
 
     def __init__(self, model: GatedLanguageModel) -> None:
         super().__init__(model)
-        self.device, self.zeros = next(self.model.parameters()).device, self.model.initial_state
+        self.device, self.make_initial_state = next(self.model.parameters()).device, self.model.initial_state
 
 
 def compute_word_share(reduction: str, T: int, B: int) -> float:

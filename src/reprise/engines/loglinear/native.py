@@ -110,7 +110,7 @@ class FusedEngine:
 
     @torch.no_grad()
     def compute_log_probabilities(self, x: Tensor) -> Tensor:
-        return self.output.log_p(self._run_forward(x)[-1])
+        return self.output.compute_log_p(self._run_forward(x)[-1])
 
     def _run_forward(self, x: Tensor) -> Tensor:
         """Compute the last layer's states (T, B, H) of words x (T, B); replace the carried state, if there is one."""
@@ -152,7 +152,7 @@ class FusedEngine:
         copy_state(self.p, state)
 
     def state_dict(self) -> dict[str, Any]:
-        return self.optimiser.state()
+        return self.optimiser.get_state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.optimiser.restore(state)
@@ -223,7 +223,7 @@ class SoftmaxOutput:
         optimiser.update_dense("b_a", self.d.sum(0))
         return dh
 
-    def log_p(self, h: Tensor) -> Tensor:
+    def compute_log_p(self, h: Tensor) -> Tensor:
         """Compute all of log p, (n, V)."""
         return torch.log_softmax(linear(h, self.W, self.b + self.log_b), 1)
 
@@ -247,7 +247,7 @@ class ClassOutput(SoftmaxOutput):
         load_cpp().class_softmax(class_table, len(a), a, k.class_of_type[y], weight, self.d, losses)
         return losses.sub_(self.log_share[y])
 
-    def log_p(self, h: Tensor) -> Tensor:
+    def compute_log_p(self, h: Tensor) -> Tensor:
         by_class = torch.log_softmax(self.classes.compute_scores(linear(h, self.W, self.b), self.log_mass, linear), 1)
         return by_class[:, self.classes.class_of_type] + self.log_share.to(by_class.dtype)
 
@@ -292,7 +292,7 @@ class LazyRMSProp:
         table = self.parameters[name], self.a[name], self.seen[name]
         load_cpp().rmsprop_rows(*gradient.shape, rows, *table, gradient, self.step, self.rates)
 
-    def state(self) -> dict[str, Any]:
+    def get_state(self) -> dict[str, Any]:
         """Return copies of what decides the next steps, without the parameters."""
         copies = {key: {n: v.clone() for n, v in getattr(self, key).items()} for key in ("a", "seen")}
         return copies | {"step": self.step}

@@ -64,7 +64,7 @@ class LogLinearLoss:
 
     def reset(self, batch: int) -> None:
         """Set the state of B streams to zero."""
-        self.state = self.zeros(batch)
+        self.state = self.make_initial_state(batch)
 
     def _process_windows(self, mode: str, x: Tensor, y: Tensor, **inputs: Any) -> float:
         return self.process_batch(
@@ -82,7 +82,7 @@ class LogLinearLoss:
 
     def compute_log_p(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
         """Compute log p of the types y (n,) by adaptors a (n, F), in nats."""
-        return model.log_p(a).gather(1, y[:, None])[:, 0]
+        return model.compute_log_p(a).gather(1, y[:, None])[:, 0]
 
     def compute(self, model: nn.Module, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """Compute the mean loss of the targets, the summed one and the last state.
@@ -90,12 +90,14 @@ class LogLinearLoss:
         Without targets the distribution after every window is computed.
         """
         carried = "h_0" in batch
-        h, after = model.states(batch["x"], pair_states(batch, model.layers) if carried else None)
+        h, after = model.compute_states(batch["x"], pair_states(batch, model.layers) if carried else None)
         if "y" not in batch:
-            a = model.adaptors(h[-1])
-            return a.sum(), {"log_p": model.log_p(a)}
+            a = model.compute_adaptors(h[-1])
+            return a.sum(), {"log_p": model.compute_log_p(a)}
         y = batch["y"]
-        a = model.adaptors(h.flatten(0, 1) if y.dim() == 2 else h[-1])  # of the last word alone, or of every one
+        a = model.compute_adaptors(
+            h.flatten(0, 1) if y.dim() == 2 else h[-1]
+        )  # of the last word alone, or of every one
         log_p = self.compute_log_p(y.flatten(), model, a)
         clamped = log_p.clamp(math.log(self.floor), math.log1p(-self.floor)) if self.floor else log_p
         return -clamped.sum() / y.numel(), {"nats": -log_p.sum()} | (name_states(after) if carried else {})
@@ -106,7 +108,7 @@ class ReferenceEngine(LogLinearLoss, ReadableEngine):
 
     def __init__(self, model: LogLinearRNN) -> None:
         super().__init__(model)
-        self.zeros = self.model.initial_state
+        self.make_initial_state = self.model.initial_state
         self.optimiser = RMSProp(self.model.parameters())
         self.state_dict, self.load_state_dict = self.optimiser.state_dict, self.optimiser.load_state_dict
 

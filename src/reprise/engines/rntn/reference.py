@@ -54,9 +54,9 @@ class ReferenceEngine(ReadableEngine):
         if bound := settings.error_bound:
             states = []
             for word in x[:, None]:
-                (h,) = self.model.states(word, _bound_gradient(h, bound))
+                (h,) = self.model.compute_states(word, _bound_gradient(h, bound))
                 states.append(h)
-            logits = self.model.logits([_bound_gradient(state, bound) for state in states], mask)
+            logits = self.model.compute_logits([_bound_gradient(state, bound) for state in states], mask)
         else:
             logits, h = self.model(x, h, mask)
         self.hidden = h.detach()

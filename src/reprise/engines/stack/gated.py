@@ -30,7 +30,7 @@ def compute_gru(model: GRU, words: Tensor, state: State, masks: Masks | None = N
         candidate = torch.tanh(x_h + multiply_rows(U, r * h))  # (8)
         h = torch.lerp(candidate, h, z)  # (9)
         states.append(h)
-    return model.logits(states, masks), (h,)
+    return model.compute_logits(states, masks), (h,)
 
 
 def compute_lstm(model: LSTM, words: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
@@ -49,7 +49,7 @@ def compute_lstm(model: LSTM, words: Tensor, state: State, masks: Masks | None =
         c = i * candidate + f * c  # (14)
         h = o * torch.tanh(c)  # (15)
         states.append(h)
-    return model.logits(states, masks), (h, c)
+    return model.compute_logits(states, masks), (h, c)
 
 
 SHARED_PRODUCTS = {GRU: compute_gru, LSTM: compute_lstm}

@@ -22,7 +22,7 @@ class ClassLogLinearRNN(nn.Module):
     """`LogLinearRNN` with the same parameters; what it knows of types is in dense buffers."""
 
     get_layer, initial_state = LogLinearRNN.get_layer, LogLinearRNN.initial_state
-    states, adaptors = LogLinearRNN.states, LogLinearRNN.adaptors
+    compute_states, compute_adaptors = LogLinearRNN.compute_states, LogLinearRNN.compute_adaptors
 
     def __init__(self, model: LogLinearRNN) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class ClassLogLinearRNN(nn.Module):
         """Compute psi(x) E (T, B, D) of words (T, B), given as places among the embeddings that were gathered."""
         return functional.embedding(words, self.E)
 
-    def log_p(self, a: Tensor, y: Tensor | None = None) -> Tensor:
+    def compute_log_p(self, a: Tensor, y: Tensor | None = None) -> Tensor:
         """Compute log p (13), by adaptors a (n, F), of all types (n, V), or of the types y (n,) alone."""
         if not self.predicts_features:
             log_p = torch.log_softmax(self.log_b + a, 1)
@@ -75,7 +75,7 @@ class LogLinearMember(LogLinearLoss, Member):
         self.row_count = len(class_model.tags if class_model.reads_features else class_model.E)
         self.feature_count = len(class_model.E)
         self.rows = {"E": "rows"} if self.identities or not class_model.reads_features else {}
-        self.zeros = model.initial_state
+        self.make_initial_state = model.initial_state
 
     def make_word_inputs(self, x: Tensor) -> Tensors:
         """Return words x (T, B) as places among the distinct types, or classes, and the rows of E that these read."""
@@ -100,4 +100,4 @@ class LogLinearMember(LogLinearLoss, Member):
 
     def compute_log_p(self, y: Tensor, model: nn.Module, a: Tensor) -> Tensor:
         """See `LogLinearLoss`; by classes, not by types."""
-        return model.log_p(a, y)
+        return model.compute_log_p(a, y)

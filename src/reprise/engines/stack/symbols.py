@@ -51,7 +51,7 @@ class RecallMember(RaggedMember):
 
     def compute(self, model: nn.Module, batch: Tensors) -> tuple[Tensor, Tensors]:
         """See `Member`: of words x (T, B) and the words after them y (B,) the mean loss."""
-        h = torch.stack([state[0] for state in model.states(batch["x"])])  # (T + 1, B, H), h_0 first
+        h = torch.stack([state[0] for state in model.compute_states(batch["x"])])  # (T + 1, B, H), h_0 first
         logits = h.index_select(0, batch["length"].view(1))[0] @ model.W_S.T  # (6)
         loss = functional.cross_entropy(logits, batch["y"])
         return loss, {"nats": loss}

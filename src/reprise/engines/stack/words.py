@@ -132,7 +132,7 @@ class GatedMember(GatedLoss, Member):
 
     def __init__(self, stack: Any, model: GatedLanguageModel, *arguments: Any, **options: Any) -> None:
         super().__init__(stack, model, *arguments, **options)
-        self.device, self.zeros, self.matrix_tables = stack.device, model.initial_state, ()
+        self.device, self.make_initial_state, self.matrix_tables = stack.device, model.initial_state, ()
         self.forward = SHARED_PRODUCTS.get(type(model), type(model).__call__)
         if type(model) not in SHARED_PRODUCTS:
             return

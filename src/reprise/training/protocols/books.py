@@ -117,7 +117,7 @@ class CharacterWindows(Steps):
             nats += functional.cross_entropy(logits[:, 0], text[first + 1 : last + 1, 0], reduction="sum").item()
         return Outcome(metrics=[make_metric("test", "cross_entropy", nats / n, "nats/character", n)])
 
-    def next_log_p(self, symbols: Tensor) -> Tensor:
+    def compute_next_log_p(self, symbols: Tensor) -> Tensor:
         return compute_log_probabilities(self.get_readable_model(), symbols[:, None])[-1, 0]
 
     def draw_places(self, step: int) -> tuple[Tensor, Tensor]:
@@ -137,7 +137,7 @@ class CharacterWindows(Steps):
         spans = self.tokens[torch.arange(self.options["length"] + 1)[:, None] + places]
         return spans[:-1], spans[1:]
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report losses near every mark and of the last steps, and measures of the texts; see `BookTexts`.
 
         Mark k is step k * `table_every`, a row of the document's tables; its loss that of its NEIGHBOURS too.

@@ -31,7 +31,7 @@ class CorpusFacts(Pieces):
         self.results.append(list_corpus_metrics(self.load_corpus()))
         return f"{len(self.results[0])} facts"
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         return Outcome(metrics=self.results[0])
 
 

@@ -30,7 +30,7 @@ class ErrorSurface(Pieces):
         options = self.options
         w = np.linspace(options["w_low"], options["w_high"], options["points"])
         b = np.linspace(options["b_low"], options["b_high"], options["points"])
-        error, _, _ = self.unit_model.error_and_gradient(w[:, None], b[None])
+        error, _, _ = self.unit_model.compute_error_and_gradient(w[:, None], b[None])
         # Nine digits are more than a shade shows, and keep the record small.
         self.results.append({"w": w.tolist(), "b": b.round(9).tolist(), "error": error.round(9).tolist()})
         return "error surface"
@@ -40,7 +40,7 @@ class ErrorSurface(Pieces):
         w, b, rows = self.options["w_start"], self.options["b_start"], []
         rate, threshold = self.options["learning_rate"], self.options["threshold"]
         for _ in range(self.options["updates"] + 1):
-            error, *gradient = (float(part) for part in self.unit_model.error_and_gradient(w, b))
+            error, *gradient = (float(part) for part in self.unit_model.compute_error_and_gradient(w, b))
             g = np.array(gradient)
             norm = float(np.hypot(*g))
             rows.append([w, b, error, norm])
@@ -49,7 +49,7 @@ class ErrorSurface(Pieces):
             w, b = w - rate * float(g[0]), b - rate * float(g[1])
         return rows
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report the surface, a curve a weight (split "w = ..."), and each path, update by update."""
         outcome, (surface, paths) = Outcome(), self.results
         for w, errors in zip(surface["w"], surface["error"], strict=True):

@@ -37,14 +37,14 @@ class BatchedSGD(HalvingSchedule):
     def prepare(self) -> None:
         loaded, options = self.load_words(), self.config["model"]["options"]
         self.data = cut_streams(loaded, self.options["batch_size"])
-        if not self.length():
+        if not self.get_length():
             raise UserError(f"{self.path}: the training text has fewer words than batch_size streams; lower it")
         model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, options["weight_range"], self.make_generator("weights"))
         self.build_engine(model, choose_engine)
         self.begin_training({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
 
-    def length(self) -> int:
+    def get_length(self) -> int:
         return len(self.data[self.part][0])
 
     @property
@@ -57,7 +57,7 @@ class BatchedSGD(HalvingSchedule):
         return self.windows * self.window
 
     def take(self) -> Work:
-        first, self.next = self.next, min(self.next + self.window, self.length())
+        first, self.next = self.next, min(self.next + self.window, self.get_length())
         x, y = (part[first : self.next].long() for part in self.data[self.part])
         if first == 0:
             self.engine.reset(x.shape[1])
@@ -99,7 +99,7 @@ class BatchedSGD(HalvingSchedule):
                 self.sums[part] += value
             first = piece.stop
 
-    def next_log_p(self, symbols: Tensor) -> Tensor:
+    def compute_next_log_p(self, symbols: Tensor) -> Tensor:
         model = self.get_readable_model()
         return torch.log_softmax(model(symbols[:, None], model.initial_state(1))[0][-1, 0], -1)
 

@@ -105,7 +105,7 @@ class LineEpochs(BatchEpochs):
         order = np.argsort(places)
         return LineLosses(self.lines, self.vocabulary, places[order], nats[order].astype(np.float64), best[order])
 
-    def next_log_p(self, symbols: Tensor) -> Tensor:
+    def compute_next_log_p(self, symbols: Tensor) -> Tensor:
         return torch.log_softmax(self.get_readable_model()(symbols[:, None])[-1, 0], -1)
 
     def compute_losses(self) -> dict[str, float]:
@@ -133,7 +133,7 @@ class LineEpochs(BatchEpochs):
         tokens = sum(map(len, self.batches[: self.next])) if self.part == "train" else self.counts["train"]
         return f"training loss {self.sums.get('train', 0.0) / max(1, tokens):.4f} nats/token"
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report the best epoch's entropies, curves over epochs and positions in words, and test predictions."""
         outcome = self.make_curves(*self.PARTS)
         if not self.finished:

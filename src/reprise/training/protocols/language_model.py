@@ -101,13 +101,13 @@ class LanguageModel(RateSchedule):
         super().begin_part(part)
         self.carried, self.starts = None, []
 
-    def length(self) -> int:
+    def get_length(self) -> int:
         return len(self.data[self.part][0])
 
     def take(self) -> Work:
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.interval if training else self.options["bptt"] * _READ_WINDOWS
-        first, self.next = self.next, min(self.next + size, self.length())
+        first, self.next = self.next, min(self.next + size, self.get_length())
         with self._use_own_random_numbers():
             nats = self._train(x, y, first) if training else self._read(x, y, first)
         yield from ()  # computed already: a stack is asked for nothing
@@ -162,7 +162,7 @@ class LanguageModel(RateSchedule):
         """Bring a tensor of a state to the device; its numbers that are no integers have the dtype of the model."""
         return tensor.detach().to(self.device, self.dtype if tensor.is_floating_point() else tensor.dtype)
 
-    def next_log_p(self, symbols: Tensor) -> Tensor:
+    def compute_next_log_p(self, symbols: Tensor) -> Tensor:
         self.model.eval()
         with torch.no_grad():
             logits, _ = self.model(symbols[:, None], self._make_state(1))
@@ -193,15 +193,15 @@ class LanguageModel(RateSchedule):
         if self.options["undo_worse"] and not better:
             self.load_parameters(self.best)
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report losses at the best epoch and the curves; warn of a model above the unigram."""
         if self.history and self.history[self.best_epoch - 1]["valid"] > self.unigram:
             message = "%s: the validation loss of every epoch is above the unigram's, %.3f nats per token"
             _LOG.warning(message, self.config["model"]["name"], self.unigram)
-        return super().outcome()
+        return super().make_outcome()
 
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"carried": map_tensors(Tensor.clone, self.carried)}
+    def get_state(self) -> dict[str, Any]:
+        return super().get_state() | {"carried": map_tensors(Tensor.clone, self.carried)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)

@@ -73,7 +73,7 @@ class WindowRMSProp(Epochs):
         self.margins: list[float] = []
         self.samples: list[dict[str, Any]] = []
 
-    def length(self) -> int:
+    def get_length(self) -> int:
         """Count the batches of the part."""
         if self.part in (*self.PARTS, TRAINING_TEXT):
             return self.text.count_batches(self._get_split(), self.epoch if self.part == "train" else None)
@@ -130,7 +130,7 @@ class WindowRMSProp(Epochs):
                 "words": [self.lexicon.types[i] for i in text],
                 "features": [", ".join(features.list_names(i)) for i in text],
             }
-            for text in sample_from_windows(self._log_probabilities, start, SAMPLES, words, key)
+            for text in sample_from_windows(self._compute_log_probabilities, start, SAMPLES, words, key)
         ]
 
     def read_words(self, split: str, receive_losses: LossReceiver) -> None:
@@ -143,18 +143,18 @@ class WindowRMSProp(Epochs):
 
     def _read_windows(self, x: Tensor, y: Tensor, receive_losses: LossReceiver) -> float:
         """Return the summed loss of the words after windows in nats; `receive_losses` takes the loss of each."""
-        losses = -self._log_probabilities(x).gather(1, y[:, None])[:, 0]
+        losses = -self._compute_log_probabilities(x).gather(1, y[:, None])[:, 0]
         receive_losses(x[-1], y, losses)
         return float(losses.sum())
 
-    def next_log_p(self, symbols: Tensor) -> Tensor:
+    def compute_next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p after the symbols, before which the last window of the training text stands."""
         if self.text.is_carried:
             raise UserError("a model on a carried state was trained without a window to begin from; it writes no text")
         before = torch.cat([self.text.tokens["train"], symbols])[-self.options["window"] :]
-        return self._log_probabilities(before[:, None])[0]
+        return self._compute_log_probabilities(before[:, None])[0]
 
-    def _log_probabilities(self, windows: Tensor) -> Tensor:
+    def _compute_log_probabilities(self, windows: Tensor) -> Tensor:
         """Compute log p of the word after each window (T, B), (B, V), in nats."""
         return compute_result(self.engine.compute_log_probabilities(windows))
 
@@ -165,7 +165,7 @@ class WindowRMSProp(Epochs):
         last = self.history[-1]
         return f"nats/token: train {last['train']:.3f}, valid {last['valid']:.3f}, test1 {last['test1']:.3f}"
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report losses at the last epoch and at the best one, agreement, and texts with their words' features."""
         outcome = self.make_curves(*self.PARTS)
         if self.history:

@@ -57,7 +57,7 @@ class NGramCount(Pieces):
         for _ in state["results"]:
             self.advance()
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Return entropies of the full order, as of the networks, and curves over orders and over places in words."""
         outcome = Outcome()
         for split, (_, places) in self.held_out.items():

@@ -47,7 +47,7 @@ class FinalDigit(Steps):
     def clip(self) -> None:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.options["clip_norm"])
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report metrics of the training batches: of the last ten logged, and of the first without a mistake."""
         batch, steps, outcome = self.options["batch_size"], self.log["step"], Outcome()
         outcome.curves = [

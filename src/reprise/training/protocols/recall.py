@@ -117,7 +117,7 @@ class Recall(_NamedTexts, Steps):
         report_progress("names")
         self.jacobians = {"end": self.probe(self.get_readable_model())}
         self.recalled = self._test_recall()
-        return self.outcome()
+        return self.make_outcome()
 
     @torch.no_grad()
     def _test_recall(self) -> dict[str, list[float]]:
@@ -131,7 +131,7 @@ class Recall(_NamedTexts, Steps):
             columns["probability"].append(p.gather(1, y[:, None]).mean().item())
         return columns
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report accuracy and probability of the name and the norms over the distance, and the loss over steps."""
         x, y = self.log.values()
         outcome = Outcome(curves=[make_curve("train", "nats_at_blank", "nats", "step", x, y)])
@@ -161,7 +161,7 @@ class RandomJacobians(_NamedTexts, Pieces):
         self.results.append(self.probe(self.model))
         return f"{len(self.results[0]['norms'])} distances"
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report the norms over the distance."""
         outcome = Outcome()
         self.add_norms(outcome, "start", self.results[0])

@@ -41,13 +41,13 @@ class SubsequenceSGD(HalvingSchedule):
         self.build_engine(model, choose_engine)
         self.begin_training({split: data.token_count for split, data in self.data.items()}, loaded)
 
-    def length(self) -> int:
+    def get_length(self) -> int:
         return len(self.data[self.part])
 
     def take(self) -> Work:
         first, data = self.next, self.data[self.part]
-        piece_size = self.length() if self.read_whole and self.part != "train" else self.piece_size
-        self.next = min(self.next + piece_size, self.length())
+        piece_size = self.get_length() if self.read_whole and self.part != "train" else self.piece_size
+        self.next = min(self.next + piece_size, self.get_length())
         if self.part != "train":
             arguments = {"receive_losses": self.loss_receivers[self.part]} if self.part in self.loss_receivers else {}
             return (yield self.engine.evaluate(data.slice(first, self.next), **arguments))
@@ -70,6 +70,6 @@ class SubsequenceSGD(HalvingSchedule):
         require_known(split, self.data, "--by-count", "split")
         self.engine.evaluate(self.data[split], receive_losses)
 
-    def next_log_p(self, symbols: Tensor) -> Tensor:
+    def compute_next_log_p(self, symbols: Tensor) -> Tensor:
         model = self.get_readable_model()
         return torch.log_softmax(model(symbols, model.initial_state())[0][-1], -1)

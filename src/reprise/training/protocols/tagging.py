@@ -159,7 +159,7 @@ class SentenceEpochs(BatchEpochs):
             return f"validation accuracy {self._accuracy(self.epoch - 1, 'valid'):.4f}"
         return f"epoch 1, {self.part} text"
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report accuracies, over all and by group, and loss of the best epoch; those of guessing; curves over epochs.
 
         Nothing but curves where no epoch is whole.

@@ -126,7 +126,7 @@ class Translation(BatchEpochs):
     def loss(self, batch: PairBatch) -> tuple[Tensor, float]:
         """Compute (26) of the pairs, and the nats of all."""
         h, _ = self.model.decode(batch.before, *self.model.encode(batch.source, batch.lengths))
-        logits = self.model.logits(h.flatten(0, 1).index_select(0, batch.places))
+        logits = self.model.compute_logits(h.flatten(0, 1).index_select(0, batch.places))
         nats = functional.cross_entropy(logits, batch.targets, reduction="sum")
         return nats / len(batch.lengths), nats.item()
 
@@ -144,7 +144,7 @@ class Translation(BatchEpochs):
         pairs = max(1, self.next * self.options["batch_size"])
         return f"training loss {self.get_part_nats() / pairs:.2f} nats/pair" if self.part == "train" else "first epoch"
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Report losses of the best epoch and of every epoch, all test translations, and a few with their texts."""
         outcome = self.make_curves(*self.PARTS)
         if not self.finished:

@@ -40,13 +40,13 @@ class WindowSGD(HalvingSchedule):
         self.begin_training({split: len(text) for split, text in texts.items()}, loaded)
         self._order: tuple[int, Tensor] | None = None
 
-    def length(self) -> int:
+    def get_length(self) -> int:
         return self.counts[self.part]
 
     def take(self) -> Work:
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.options["batch_size"] if training else _READ_BATCH_SIZE
-        piece = slice(self.next, min(self.next + size, self.length()))
+        piece = slice(self.next, min(self.next + size, self.get_length()))
         self.next = piece.stop
         if not training:
             return (yield self.engine.evaluate(x[piece], y[piece]))
@@ -54,7 +54,7 @@ class WindowSGD(HalvingSchedule):
         settings = {"learning_rate": self.learning_rate, "clip_norm": self.options["clip_norm"]}
         return (yield self.engine.train(x[chosen], y[chosen], **settings))
 
-    def next_log_p(self, symbols: Tensor) -> Tensor:
+    def compute_next_log_p(self, symbols: Tensor) -> Tensor:
         """Compute log p after the symbols, before which boundary words stand."""
         window = self.config["model"]["options"]["window"]
         before = torch.cat([torch.full((window,), self.end), symbols])[-window:]

@@ -78,7 +78,7 @@ class WordNGramCount(Pieces):
                 measured[split]["score_sum"] = float(self.model.compute_score_sums(counts, held_out, n).mean())
         return measured
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Return metrics `<name>_order_<n>` of the test text, the curves over n, and over the number of training words.
 
         The cross-entropy of a model that gives some word no probability is infinite: it has none here. That of scores

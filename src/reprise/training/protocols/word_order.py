@@ -75,7 +75,7 @@ class WordOrder(Pieces):
         self.results.append(numbers)
         return f"order {n}: {numbers['above_shuffled']:.4f} above a random order"
 
-    def outcome(self) -> Outcome:
+    def make_outcome(self) -> Outcome:
         """Return shares of the test sentences by order, and the phrases' log-probabilities where they are finite."""
         outcome, sentences = Outcome(), len(self.texts["original"][1]) - 1
         for n, numbers in enumerate(self.results, 1):
