@@ -11,7 +11,7 @@ from torch import Tensor
 
 from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.records.record import Outcome, make_curve, make_metric
-from reprise.training.protocol import Diverged, Learner, Work, complete
+from reprise.training.protocol import Diverged, Learner, PieceOfWork, run_alone
 from reprise.units import convert_to_perplexity
 
 FINISHED = "finished"
@@ -68,7 +68,7 @@ class Epochs(Learner):
         """Return the length of the part, in what `next` counts."""
 
     @abstractmethod
-    def take(self) -> Work:
+    def process_next(self) -> PieceOfWork:
         """Train on, or evaluate, what comes next, and move `next` on; return the nats of it."""
 
     @abstractmethod
@@ -95,11 +95,11 @@ class Epochs(Learner):
         """Return the nats of the part so far."""
         return self.sums.get(self.part, 0.0)
 
-    def work(self) -> Work:
+    def run_piece(self) -> PieceOfWork:
         """Train on, or evaluate, what comes next; return `describe_progress()`. Raises `Diverged`."""
         part, last = self.part, min(self.next + self.piece_size, self.get_length())
         while self.part == part and self.next < last:
-            nats = yield from self.take()
+            nats = yield from self.process_next()
             self.sums[self.part] = self.get_part_nats() + nats
         if not math.isfinite(self.get_part_nats()):
             # What is read at the end is of the last epoch.
@@ -163,7 +163,7 @@ class Epochs(Learner):
         self.begin_part(part)
         while self.next < self.get_length():
             report_progress(f"{part} text: {self.next / self.get_length():.0%}")
-            nats = complete(self.take())
+            nats = run_alone(self.process_next())
             self.sums[part] = self.get_part_nats() + nats
 
     def keep_best(self) -> None:
@@ -240,7 +240,7 @@ class BatchEpochs(Epochs):
 
     @abstractmethod
     def make_batches(self, part: str) -> Sequence[Any]:
-        """Return the batches of a part, each of which `take` reads at once."""
+        """Return the batches of a part, each of which `process_next` reads at once."""
 
     def get_length(self) -> int:
         return len(self.batches)
@@ -264,7 +264,7 @@ class RateSchedule(Epochs):
     CHECKPOINT_ATTRIBUTES = (*Epochs.CHECKPOINT_ATTRIBUTES, "learning_rate", "failures")
     LOSS_NAMES = {"train": "training loss"}
 
-    def begin_training(self, counts: Mapping[str, int], corpus: Corpus) -> None:
+    def set_up_schedule(self, counts: Mapping[str, int], corpus: Corpus) -> None:
         """Take the numbers of predicted words of each text, before the first epoch."""
         self.counts, self.source = counts, corpus.facts.get("source_nats", {})
         self.learning_rate, self.failures = self.options["learning_rate"], 0

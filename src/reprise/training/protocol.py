@@ -29,7 +29,7 @@ from reprise.records.resolved import Resolved
 Engine = str | Stack
 """A protocol computes with one of these: an engine by its name, or the stack that its replica is a member of."""
 
-Work = Generator[Any, Any, Any]
+PieceOfWork = Generator[Any, Any, Any]
 """A piece of work: it yields what an engine's call returned and is sent the call's result.
 
 An engine computes when it is called, so that both are the same. A member of a stack returns a request instead: the
@@ -179,12 +179,12 @@ class Pieces(Training):
         return len(self.results)
 
 
-def complete(work: Work) -> Any:
+def run_alone(piece: PieceOfWork) -> Any:
     """Do a piece of work by itself and return its result."""
     result = None
     while True:
         try:
-            result = compute_result(work.send(result))
+            result = compute_result(piece.send(result))
         except StopIteration as end:
             return end.value
 
@@ -197,7 +197,7 @@ class Learner(Training):
     stack is its own optimiser.
     """
 
-    CARRIED = ""
+    STATE_ATTRIBUTE = ""
     """The attribute of the engine that it carries from batch to batch, tensors in tuples of any depth."""
 
     model: nn.Module
@@ -206,11 +206,11 @@ class Learner(Training):
     """What takes the losses of single words while `measure` reads a text, by the text's name; see `read_words`."""
 
     @abstractmethod
-    def work(self) -> Work:
+    def run_piece(self) -> PieceOfWork:
         """Do one piece of work, of about a second at most; return a note on it. Raises `Diverged`."""
 
     def advance(self) -> str:
-        return complete(self.work())
+        return run_alone(self.run_piece())
 
     def build_engine(self, model: nn.Module, choose_engine: Callable[[str, nn.Module], Any]) -> None:
         """Make the engine that `choose_engine` has for the model, whose first weights are in float32."""
@@ -333,8 +333,8 @@ class Learner(Training):
         learnt = {"parameters": self.engine.export() if self._engine_updates else self.model.state_dict()}
         if self.optimiser is not None:
             learnt["optimiser"] = self.optimiser.state_dict()
-        if self.CARRIED:
-            learnt["carried"] = map_tensors(Tensor.clone, getattr(self.engine, self.CARRIED))
+        if self.STATE_ATTRIBUTE:
+            learnt["carried"] = map_tensors(Tensor.clone, getattr(self.engine, self.STATE_ATTRIBUTE))
         return learnt | super().get_state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -342,8 +342,8 @@ class Learner(Training):
         self.load_parameters(state["parameters"])
         if self.optimiser is not None:
             self.optimiser.load_state_dict(state["optimiser"])
-        if self.CARRIED:
-            setattr(self.engine, self.CARRIED, state["carried"])
+        if self.STATE_ATTRIBUTE:
+            setattr(self.engine, self.STATE_ATTRIBUTE, state["carried"])
 
 
 def map_tensors(function: Callable[[Tensor], Tensor], state: Any) -> Any:
@@ -361,7 +361,7 @@ class Steps(Learner):
     step = 0
 
     @abstractmethod
-    def take_step(self) -> Work:
+    def take_step(self) -> PieceOfWork:
         """Make a step; return a note on it. Raises `Diverged`."""
 
     def check_loss(self, loss: float) -> None:
@@ -373,7 +373,7 @@ class Steps(Learner):
     def done(self) -> float:
         return self.step
 
-    def work(self) -> Work:
+    def run_piece(self) -> PieceOfWork:
         for _ in range(min(self.piece_size, self.total - self.step)):
             note = yield from self.take_step()
             self.step += 1

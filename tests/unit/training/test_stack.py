@@ -198,7 +198,7 @@ class Answered(Stack):
 def test_pieces_of_work_go_on_side_by_side(requests):
     """Requests of a round are answered together, in the order of the members; who has ended is not waited for."""
 
-    def work(member):
+    def run_piece(member):
         answers = []
         for i in range(requests[member]):
             answers.append((yield f"m{member} {i}"))
@@ -207,7 +207,7 @@ def test_pieces_of_work_go_on_side_by_side(requests):
         return answers
 
     stack = Answered(CPU)
-    notes = stack.advance([SimpleNamespace(work=partial(work, member)) for member in range(3)])
+    notes = stack.advance([SimpleNamespace(run_piece=partial(run_piece, member)) for member in range(3)])
     for member, note in enumerate(notes):
         if requests[member]:
             assert note == [f"M{member} {i}" for i in range(requests[member])]

@@ -45,7 +45,7 @@ class Stack:
         self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     def advance(self, trainings: Sequence[Any]) -> list[str | Exception]:
-        """Do one piece of work of each training, `work()`, side by side.
+        """Do one piece of work of each training, `run_piece()`, side by side.
 
         A piece goes on until it needs a batch computed; the requests of all are computed together.
 
@@ -66,7 +66,7 @@ class Stack:
 
     def _advance_together(self, trainings: Sequence[Any]) -> list[str | Exception]:
         notes: list[Any] = [None] * len(trainings)
-        pending: list[tuple[int, Any, Any]] = [(i, training.work(), None) for i, training in enumerate(trainings)]
+        pending: list[tuple[int, Any, Any]] = [(i, training.run_piece(), None) for i, training in enumerate(trainings)]
         while pending:
             pieces, requests = [], []
             for i, piece, result in pending:

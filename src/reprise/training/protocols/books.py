@@ -20,7 +20,7 @@ from reprise.errors import UserError
 from reprise.evaluation.sampling import compute_log_probabilities
 from reprise.models.deep_lstm import State, initialise
 from reprise.records.record import Outcome, make_curve, make_metric
-from reprise.training.protocol import Steps, Work
+from reprise.training.protocol import PieceOfWork, Steps
 from reprise.training.protocols.books_texts import BookTexts
 
 _OFFSETS, _STARTS = 1, 2  # streams of random numbers
@@ -71,7 +71,7 @@ class CharacterWindows(Steps):
         self.measures: list[tuple[int, dict[str, Any]]] = []
         self.samples: list[dict[str, Any]] = []
 
-    def take_step(self) -> Work:
+    def take_step(self) -> PieceOfWork:
         places, fresh = self.draw_places(self.step)
         state = self.model.initial_state(len(places))
         if self.is_carried:

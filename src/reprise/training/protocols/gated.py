@@ -14,7 +14,7 @@ from reprise.engines.gated import choose_engine
 from reprise.errors import UserError
 from reprise.models.gated import Masks, initialise
 from reprise.training.epochs import HalvingSchedule, cut_streams
-from reprise.training.protocol import Work
+from reprise.training.protocol import PieceOfWork
 
 _SOFTMAX_INPUT, _EMBEDDINGS = 1, 2  # streams of dropout masks
 
@@ -30,7 +30,7 @@ class BatchedSGD(HalvingSchedule):
     """
 
     NEXT_UNIT = "step"
-    CARRIED = "state"
+    STATE_ATTRIBUTE = "state"
 
     windows = 5  # a call
 
@@ -42,7 +42,7 @@ class BatchedSGD(HalvingSchedule):
         model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, options["weight_range"], self.make_generator("weights"))
         self.build_engine(model, choose_engine)
-        self.begin_training({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
+        self.set_up_schedule({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
 
     def get_length(self) -> int:
         return len(self.data[self.part][0])
@@ -56,7 +56,7 @@ class BatchedSGD(HalvingSchedule):
     def piece_size(self) -> int:
         return self.windows * self.window
 
-    def take(self) -> Work:
+    def process_next(self) -> PieceOfWork:
         first, self.next = self.next, min(self.next + self.window, self.get_length())
         x, y = (part[first : self.next].long() for part in self.data[self.part])
         if first == 0:

@@ -16,7 +16,7 @@ from reprise.evaluation.line_losses import LineLosses
 from reprise.models.gso_initialisation import make_initial_model
 from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import FINISHED, BatchEpochs
-from reprise.training.protocol import Diverged, Work
+from reprise.training.protocol import Diverged, PieceOfWork
 
 _ORDER = 3  # stream of the order of the training lines
 _SAMPLE_COUNT = 3
@@ -65,7 +65,7 @@ class LineEpochs(BatchEpochs):
     def is_last_epoch(self) -> bool:
         return self.diverged is not None or self.epoch >= self.total
 
-    def take(self) -> Work:
+    def process_next(self) -> PieceOfWork:
         """Train on a batch, or read one: then the nats of each line are kept, and summed when all lines are read."""
         batch = self.batches[self.next]
         if self.part != "train":

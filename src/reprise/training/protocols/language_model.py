@@ -25,7 +25,7 @@ from reprise.engines.stack import Stack
 from reprise.errors import UserError
 from reprise.records.record import Outcome
 from reprise.training.epochs import RateSchedule, cut_streams
-from reprise.training.protocol import Work, map_tensors
+from reprise.training.protocol import PieceOfWork, map_tensors
 
 _LOG = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class LanguageModel(RateSchedule):
         )
         self.carried: Any = None
         self.starts: list[Any] = []  # states before the last updates, as far back as gradients go
-        self.begin_training({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
+        self.set_up_schedule({split: y.numel() for split, (_, y) in self.data.items()}, loaded)
 
     def _make_optimiser(self, parameters: Any) -> torch.optim.Optimizer:
         settings = {"lr": self.options["learning_rate"], "weight_decay": self.options["weight_decay"]}
@@ -104,7 +104,7 @@ class LanguageModel(RateSchedule):
     def get_length(self) -> int:
         return len(self.data[self.part][0])
 
-    def take(self) -> Work:
+    def process_next(self) -> PieceOfWork:
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.interval if training else self.options["bptt"] * _READ_WINDOWS
         first, self.next = self.next, min(self.next + size, self.get_length())

@@ -18,7 +18,7 @@ from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
 from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import Epochs
-from reprise.training.protocol import Work
+from reprise.training.protocol import PieceOfWork
 from reprise.training.protocols.loglinear_text import READ_BATCH_SIZE, SCHEMES
 
 BOTH_TESTS, TESTS = "tests", ("test1", "test2")
@@ -51,7 +51,7 @@ class WindowRMSProp(Epochs):
     HISTORY_METRICS = (*Epochs.HISTORY_METRICS, "cross_entropy_best")
     NEXT_UNIT = "step"
     CHECKPOINT_ATTRIBUTES = (*Epochs.CHECKPOINT_ATTRIBUTES, "margins", "samples")
-    CARRIED = "state"
+    STATE_ATTRIBUTE = "state"
 
     piece_size = 10
 
@@ -82,7 +82,7 @@ class WindowRMSProp(Epochs):
     def _get_split(self) -> str:
         return "train" if self.part == TRAINING_TEXT else self.part
 
-    def take(self) -> Work:
+    def process_next(self) -> PieceOfWork:
         number, self.next = self.next, self.next + 1
         if self.part == "agreement":
             self.margins += yield from self._measure_margins(
@@ -102,7 +102,7 @@ class WindowRMSProp(Epochs):
             return self._read_windows(x, y, self.loss_receivers[self.part])
         return (yield self.engine.evaluate(x, y))
 
-    def _measure_margins(self, span: slice) -> Work:
+    def _measure_margins(self, span: slice) -> PieceOfWork:
         """Return log p(right) - log p(wrong) of these pairs."""
         pairs, margins = self.pairs, np.zeros(len(self.pairs.right[span]))
         for number, split in enumerate(pairs.splits):

@@ -7,7 +7,7 @@ from reprise.data.synthetic.palindromes import DIGITS, draw_palindromes
 from reprise.engines.palindromes import choose_engine
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.records.record import Outcome, make_curve, make_metric
-from reprise.training.protocol import Steps, Work
+from reprise.training.protocol import PieceOfWork, Steps
 
 _UNITS = {"cross_entropy": "nats/token", "accuracy": "share"}
 
@@ -31,7 +31,7 @@ class FinalDigit(Steps):
         self.data = self.make_generator("data")
         self.log: dict[str, list[float]] = {"step": [], "cross_entropy": [], "accuracy": []}
 
-    def take_step(self) -> Work:
+    def take_step(self) -> PieceOfWork:
         loss, right = yield self.update(*draw_palindromes(self.length, self.options["batch_size"], self.data))
         if self.step % self.options["log_every"] == 0:
             self.check_loss(loss)

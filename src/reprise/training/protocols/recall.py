@@ -13,7 +13,7 @@ from reprise.engines.choice import choose_reference
 from reprise.evaluation.jacobians import JacobianNorms, compute_jacobian_norms
 from reprise.models.recall_networks import RecallNetwork
 from reprise.records.record import Outcome, make_curve, make_metric
-from reprise.training.protocol import Pieces, Steps, Training, Work
+from reprise.training.protocol import PieceOfWork, Pieces, Steps, Training
 
 TEST_COUNT = 1000
 """Texts a length that are tested."""
@@ -79,17 +79,17 @@ class Recall(_NamedTexts, Steps):
     def finished(self) -> bool:
         return bool(self.recalled)
 
-    def work(self) -> Work:
+    def run_piece(self) -> PieceOfWork:
         """Make some steps, or measure. Raises `Diverged` where the loss is not finite."""
         if not self.jacobians:
             self.jacobians["start"] = self.probe(self.get_readable_model())
         if self.step < self.total:
-            return (yield from super().work())
+            return (yield from super().run_piece())
         self.jacobians["end"] = self.probe(self.get_readable_model())
         self.recalled = self._test_recall()
         return f"recalled after {BASE_DISTANCE} words: {self.recalled['accuracy'][0]:.3f}"
 
-    def take_step(self) -> Work:
+    def take_step(self) -> PieceOfWork:
         x, y = self.names.draw(self._draw_length(), self.options["batch_size"], self.data)
         loss = yield self.update(x, y)
         self.check_loss(loss)

@@ -14,7 +14,7 @@ from reprise.errors import require_known
 from reprise.models.rntn import initialise
 from reprise.records.record import Outcome
 from reprise.training.epochs import HalvingSchedule
-from reprise.training.protocol import Work
+from reprise.training.protocol import PieceOfWork
 
 _DROPOUT_STREAM = 1
 
@@ -23,7 +23,7 @@ class SubsequenceSGD(HalvingSchedule):
     """Epochs over the training text, each followed by the loss on the validation and test text."""
 
     NEXT_UNIT = "subsequence"
-    CARRIED = "hidden"
+    STATE_ATTRIBUTE = "hidden"
 
     piece_size = 1500
     read_whole = True  # a text that is only read, in one call
@@ -39,12 +39,12 @@ class SubsequenceSGD(HalvingSchedule):
         std, biases = options["weight_std"], options["bias_law"]
         initialise(model, std, self.make_generator("weights"), biases=biases, constants=factors)
         self.build_engine(model, choose_engine)
-        self.begin_training({split: data.token_count for split, data in self.data.items()}, loaded)
+        self.set_up_schedule({split: data.token_count for split, data in self.data.items()}, loaded)
 
     def get_length(self) -> int:
         return len(self.data[self.part])
 
-    def take(self) -> Work:
+    def process_next(self) -> PieceOfWork:
         first, data = self.next, self.data[self.part]
         piece_size = self.get_length() if self.read_whole and self.part != "train" else self.piece_size
         self.next = min(self.next + piece_size, self.get_length())

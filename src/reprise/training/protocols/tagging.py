@@ -17,7 +17,7 @@ from reprise.errors import UserError
 from reprise.models.bidirectional import initialise
 from reprise.records.record import Outcome, make_curve, make_metric
 from reprise.training.epochs import BatchEpochs
-from reprise.training.protocol import Work
+from reprise.training.protocol import PieceOfWork
 
 # Batches whose sentences are sorted by length together: little padding, and batches that still differ.
 _POOL_BATCHES = 50
@@ -134,7 +134,7 @@ class SentenceEpochs(BatchEpochs):
         if part == "train":
             self.right.append({split: [0] * len(self.groups) for split in SPLITS})
 
-    def take(self) -> Work:
+    def process_next(self) -> PieceOfWork:
         batch = make_batch(self.splits[self.part], self.batches[self.next])
         self.next += 1
         items, numbers = self.items[self.part], batch.numbers

@@ -21,7 +21,7 @@ from reprise.evaluation.sampling import translate_batch, translate_by_beam
 from reprise.models.translation import initialise
 from reprise.records.record import Outcome, make_metric
 from reprise.training.epochs import BatchEpochs
-from reprise.training.protocol import Work
+from reprise.training.protocol import PieceOfWork
 from reprise.training.protocols.tagging import cut_batches, make_batch, shuffle_batches, sort_shortest_first
 from reprise.units import convert_to_perplexity
 
@@ -96,7 +96,7 @@ class Translation(BatchEpochs):
         self.use_adam(fused=True)
         self.translations: dict[int, list[int]] = {}  # by number of the pair
 
-    def take(self) -> Work:
+    def process_next(self) -> PieceOfWork:
         numbers = self.batches[self.next]
         self.next += 1
         batch = self.pairs[self.part].make_batch(numbers)

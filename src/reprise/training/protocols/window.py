@@ -8,7 +8,7 @@ from reprise.engines.lecture.window import choose_engine
 from reprise.models.ngram_counts import Positions
 from reprise.models.window import initialise
 from reprise.training.epochs import HalvingSchedule
-from reprise.training.protocol import Work
+from reprise.training.protocol import PieceOfWork
 
 _READ_BATCH_SIZE = 500
 """Windows that are evaluated at once."""
@@ -37,13 +37,13 @@ class WindowSGD(HalvingSchedule):
         model = self.build_model(vocabulary=len(loaded.vocabulary))
         initialise(model, self.make_generator("weights"))
         self.build_engine(model, choose_engine)
-        self.begin_training({split: len(text) for split, text in texts.items()}, loaded)
+        self.set_up_schedule({split: len(text) for split, text in texts.items()}, loaded)
         self._order: tuple[int, Tensor] | None = None
 
     def get_length(self) -> int:
         return self.counts[self.part]
 
-    def take(self) -> Work:
+    def process_next(self) -> PieceOfWork:
         training, (x, y) = self.part == "train", self.data[self.part]
         size = self.options["batch_size"] if training else _READ_BATCH_SIZE
         piece = slice(self.next, min(self.next + size, self.get_length()))
