@@ -106,10 +106,10 @@ def make_member(stack: Any, model: Any) -> Any:
 
 def build_model(task: Task, generator: Any = None) -> Any:
     """Make the readable model; its parameters are zero, or drawn with the `generator`."""
-    from reprise.models.lexicon import Lexicon, Sparse
+    from reprise.models.lexicon import BooleanCSR, Lexicon
     from reprise.models.loglinear import LogLinearRNN, initialise
 
-    tags = Sparse(task.tag_indptr, task.tag_indices.astype(np.int64), task.workload.tags)
+    tags = BooleanCSR(task.tag_indptr, task.tag_indices.astype(np.int64), task.workload.tags)
     types, labels = ([str(i) for i in range(n)] for n in (len(task.counts), task.workload.tags))
     counted, tags_of = (dict.fromkeys(("corpus", "train"), values) for values in (task.counts, tags))
     model = LogLinearRNN(Lexicon(types, labels, counted, tags_of), **task.workload.options)

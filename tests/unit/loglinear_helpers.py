@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from reprise.models.lexicon import Lexicon, Sparse
+from reprise.models.lexicon import BooleanCSR, Lexicon
 from reprise.models.loglinear import LogLinearRNN, initialise
 
 CPU = torch.device("cpu")
@@ -31,7 +31,7 @@ def lexicon(types=90, tags=70, seed=0):
         [f"w{i}" for i in range(types)],
         [f"tag:{i}" for i in range(tags)],
         {"corpus": counts, "train": np.where(in_training, counts // 2, 0)},
-        {"corpus": Sparse.from_dense(has_tag), "train": Sparse.from_dense(has_tag & in_training[:, None])},
+        {"corpus": BooleanCSR.from_dense(has_tag), "train": BooleanCSR.from_dense(has_tag & in_training[:, None])},
     )
 
 

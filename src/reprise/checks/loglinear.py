@@ -10,7 +10,7 @@ from torch import Tensor
 
 from reprise.checks import Finding, compute_relative_error, count_parameters
 from reprise.data.synthetic.markov import make_chain
-from reprise.models.lexicon import Lexicon, Sparse
+from reprise.models.lexicon import BooleanCSR, Lexicon
 from reprise.models.loglinear import LogLinearRNN, initialise, run_lstm
 
 V, TAGS, M = 37, 6, 5
@@ -123,7 +123,7 @@ def _draw_model(seed: int, **kinds: str) -> tuple[LogLinearRNN, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(seed)
     has_tag = (torch.rand(V, TAGS, generator=generator) < 0.3).numpy()
     counts = torch.randint(1, 50, (V,), generator=generator).sort(descending=True).values.numpy()
-    tags = Sparse.from_dense(has_tag)
+    tags = BooleanCSR.from_dense(has_tag)
     names = [str(i) for i in range(V)], [f"tag:{i}" for i in range(TAGS)]
     lexicon = Lexicon(*names, dict.fromkeys(("corpus", "train"), counts), dict.fromkeys(("corpus", "train"), tags))
     chosen = {"input": "features", "output": "log-linear", "background": "corpus"} | kinds

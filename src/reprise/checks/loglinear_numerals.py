@@ -13,7 +13,7 @@ import torch
 
 from reprise.checks import Finding
 from reprise.engines.loglinear import ReferenceEngine, RMSPropSettings
-from reprise.models.lexicon import Lexicon, Sparse
+from reprise.models.lexicon import BooleanCSR, Lexicon
 from reprise.models.loglinear import LogLinearRNN, initialise
 
 SENTENCES = [f"the cost was {n} euros ." for n in (9, 13, 21)]
@@ -60,7 +60,7 @@ def _make_finite_background() -> tuple[np.ndarray, float]:
 def _make_learnt_model(log_b: np.ndarray) -> LogLinearRNN:
     """Train an LL-RNN on the sentences: psi one-hot as in section 3, phi of identities and classes."""
     tag = {word: "number" for word in TYPES if word.isdigit()} | dict.fromkeys(("Paris", "Lyon", CITY), "location")
-    tags = Sparse.from_dense(np.array([[tag.get(word, "other") == name for name in TAGS] for word in TYPES]))
+    tags = BooleanCSR.from_dense(np.array([[tag.get(word, "other") == name for name in TAGS] for word in TYPES]))
     # Counts say which types have an identity: those that were seen.
     counts = np.array([1 + (word in SEEN) for word in TYPES])
     sources = ("corpus", "train")

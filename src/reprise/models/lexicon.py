@@ -19,7 +19,7 @@ NOT_TOP = "@notTop"
 
 
 @dataclass(frozen=True)
-class Sparse:
+class BooleanCSR:
     """A boolean matrix of n rows: row r has ones in the columns indices[indptr[r]:indptr[r + 1]], which increase."""
 
     indptr: np.ndarray  # (n + 1,) int64
@@ -42,14 +42,14 @@ class Sparse:
         return matrix
 
     @classmethod
-    def from_dense(cls, dense: np.ndarray) -> Sparse:
+    def from_dense(cls, dense: np.ndarray) -> BooleanCSR:
         """Return the ones of a matrix (n, columns)."""
         rows, indices = np.nonzero(dense)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(dense)))])
         return cls(indptr, indices, dense.shape[1])
 
     @classmethod
-    def identity(cls, size: int) -> Sparse:
+    def identity(cls, size: int) -> BooleanCSR:
         """Return the one-hot vectors of `size` types."""
         return cls(np.arange(size + 1), np.arange(size), size)
 
@@ -62,7 +62,7 @@ class Features:
     """
 
     names: list[str]
-    matrix: Sparse
+    matrix: BooleanCSR
     identities: int
     top: np.ndarray
 
@@ -78,7 +78,7 @@ class Lexicon:
     types: list[str]
     tags: list[str]
     counts: Mapping[str, np.ndarray]  # of "corpus" and of "train"
-    tags_of: Mapping[str, Sparse]  # likewise
+    tags_of: Mapping[str, BooleanCSR]  # likewise
 
     def __len__(self) -> int:
         return len(self.types)
@@ -94,7 +94,7 @@ class Lexicon:
             raise UserError(f"corpus {corpus.name}: has no tags; choose a treebank or synthetic-tags")
         tags, extra = corpus.facts["tags"], corpus.extra
         tags_of = {
-            source: Sparse(extra[f"{prefix}_indptr"], extra[f"{prefix}_indices"].astype(np.int64), len(tags))
+            source: BooleanCSR(extra[f"{prefix}_indptr"], extra[f"{prefix}_indices"].astype(np.int64), len(tags))
             for source, prefix in (("corpus", "tag"), ("train", "train_tag"))
         }
         return cls(corpus.vocabulary, tags, {"corpus": extra["corpus_counts"], "train": corpus.counts}, tags_of)
@@ -102,7 +102,7 @@ class Lexicon:
     @classmethod
     def from_sizes(cls, types: int, tags: int = 0) -> Lexicon:
         """Return a lexicon of sizes alone: every type occurs once and has no tag. For counting parameters."""
-        no_tags = Sparse(np.zeros(types + 1, np.int64), np.zeros(0, np.int64), tags)
+        no_tags = BooleanCSR(np.zeros(types + 1, np.int64), np.zeros(0, np.int64), tags)
         names, once = [str(i) for i in range(types)], np.ones(types, np.int64)
         labels = [f"tag:{i}" for i in range(tags)]
         return cls(names, labels, {"corpus": once, "train": once}, {"corpus": no_tags, "train": no_tags})
@@ -132,7 +132,7 @@ class Lexicon:
         indices[ends[:-1]] = top
         indices[np.arange(len(tags.indices)) + tags.rows + 1] = tags.indices + M + 1
         names = [f"TOPFORM:{self.types[i]}" for i in order] + [f"TOPFORM:{NOT_TOP}", *self.tags]
-        return Features(names, Sparse(ends, indices, len(names)), M + 1, top)
+        return Features(names, BooleanCSR(ends, indices, len(names)), M + 1, top)
 
     def compute_log_background(self, name: str) -> np.ndarray:
         """Return log b (V,), float64, nats.

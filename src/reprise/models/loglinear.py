@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.initialisation import declare_parameters
-from reprise.models.lexicon import Lexicon, Sparse
+from reprise.models.lexicon import BooleanCSR, Lexicon
 
 State = tuple[tuple[Tensor, Tensor], ...]
 """h and c of every layer, (B, H) each."""
@@ -57,7 +57,7 @@ class LogLinearRNN(nn.Module):
     ) -> None:
         super().__init__()
         self.V, self.H, self.layers = len(lexicon), hidden_size, layers
-        one_hot = Sparse.identity(self.V)
+        one_hot = BooleanCSR.identity(self.V)
         needed = "features" in input or output == "log-linear"
         self.features = lexicon.make_features(features_from, top_types, word_identity) if needed else None
         self.psi_rows = one_hot if input == "one-hot" else self.features.matrix
@@ -139,7 +139,7 @@ def run_lstm(
     return torch.stack(states), (h, c)
 
 
-def make_sparse_matrix(rows: Sparse) -> Tensor:
+def make_sparse_matrix(rows: BooleanCSR) -> Tensor:
     """Make a sparse tensor of ones, in the default dtype, of a boolean matrix."""
     places = torch.from_numpy(rows.rows), torch.from_numpy(rows.indices)
     size = (len(rows.indptr) - 1, rows.columns)

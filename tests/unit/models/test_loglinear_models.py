@@ -9,7 +9,7 @@ from loglinear_helpers import KINDS, lexicon, model, windows
 
 from reprise.data.corpus import Corpus, Split
 from reprise.errors import UserError
-from reprise.models.lexicon import Lexicon, Sparse
+from reprise.models.lexicon import BooleanCSR, Lexicon
 from reprise.models.loglinear import LogisticGates, LogLinearRNN, initialise
 
 
@@ -73,7 +73,7 @@ def small_lexicon():
     has_tag = np.array([[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]], bool)
     in_training = np.array([1, 0, 1, 1, 0], bool)
     counted = {"corpus": counts, "train": np.array([2, 0, 3, 1, 0])}
-    tags_of = {"corpus": Sparse.from_dense(has_tag), "train": Sparse.from_dense(has_tag & in_training[:, None])}
+    tags_of = {"corpus": BooleanCSR.from_dense(has_tag), "train": BooleanCSR.from_dense(has_tag & in_training[:, None])}
     return Lexicon(["a", "b", "c", "d", "e"], ["N", "V"], counted, tags_of)
 
 

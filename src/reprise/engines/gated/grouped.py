@@ -73,7 +73,7 @@ class GroupedEngine:
         if masks is not None:
             dh.mul_(masks[1].flatten(0, 1))
         d_gates, d_c = (d.flatten(0, 1) for d in self.recurrence.backward(dh.view(*x.shape, -1)))
-        h_before, multiplied = self.recurrence.h[:-1].flatten(0, 1), self.recurrence.multiplied.flatten(0, 1)
+        h_before, matrix_inputs = self.recurrence.h[:-1].flatten(0, 1), self.recurrence.matrix_inputs.flatten(0, 1)
         de = self.linear(d_gates, self.W.T, None).add_(self.linear(d_c, self.W_c.T, None))  # (T B, E)
         if masks is not None:
             de.mul_(masks[0].flatten(0, 1))
@@ -86,7 +86,7 @@ class GroupedEngine:
             (self.U_T, None, self.linear(h_before.T.contiguous(), d_gates.T, None)),
             (self.b, None, d_gates.sum(0)),
             (self.W_c, None, self.linear(by_c, e.T, None)),
-            (self.U_c_T, *self.matrices.gradient(d_c, multiplied)),
+            (self.U_c_T, *self.matrices.gradient(d_c, matrix_inputs)),
             (self.b_c, None, torch.zeros_like(self.b_c).index_add_(0, k, d_c)),
             (self.W_o_T, None, dW_o),
             (self.b_o, None, db_o),
@@ -190,9 +190,9 @@ class GRURecurrence(WindowRecurrence):
 
     def forward(self, gates: Tensor, candidate: Tensor, state: State) -> tuple[Tensor, State]:
         """Finish the gates in place; return all states h (T, B, H) and the last (h,)."""
-        self.multiplied = torch.empty_like(candidate)  # r_t * h_{t-1}, which meets the matrix
-        window = self.begin(gates, candidate, state, reset=self.multiplied)
-        for t, (h, rh) in enumerate(zip(self.h[:-1].unbind(), self.multiplied.unbind(), strict=True)):
+        self.matrix_inputs = torch.empty_like(candidate)  # r_t * h_{t-1}, which meets the matrix
+        window = self.begin(gates, candidate, state, reset=self.matrix_inputs)
+        for t, (h, rh) in enumerate(zip(self.h[:-1].unbind(), self.matrix_inputs.unbind(), strict=True)):
             self.library.gru_gates(window, t, self.linear(h, self.transposed.T, None))  # (6), (7)
             self.library.gru_state(window, t, self.matrices.multiply(t, rh))  # (8), (9)
         return self.h[1:], (self.h[-1],)
@@ -214,8 +214,8 @@ class LSTMRecurrence(WindowRecurrence):
     def forward(self, gates: Tensor, candidate: Tensor, state: State) -> tuple[Tensor, State]:
         """Finish the gates in place; return all states h (T, B, H) and the last (h, c)."""
         window = self.begin(gates, candidate, state, tanh_c=torch.empty_like(candidate))
-        self.multiplied = self.h[:-1]
-        for t, h in enumerate(self.multiplied.unbind()):
+        self.matrix_inputs = self.h[:-1]
+        for t, h in enumerate(self.matrix_inputs.unbind()):
             by_gates, by_candidate = self.linear(h, self.transposed.T, None), self.matrices.multiply(t, h)
             self.library.lstm_forward(window, t, by_gates, by_candidate)
         return self.h[1:], (self.h[-1], self.forward_arrays["c"][-1])

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from reprise.engines.gemm import Linear
-from reprise.models.lexicon import Features, Sparse
+from reprise.models.lexicon import BooleanCSR, Features
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Classes:
         # Sorted by the identity first, so that class c < M is the type whose feature is number c.
         keys = np.concatenate([features.top.astype(">i8").view(np.uint8).reshape(len(tags), 8), packed], axis=1)
         _, first, class_of_type = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        sparse = Sparse.from_dense(tags[first])
+        sparse = BooleanCSR.from_dense(tags[first])
         return cls(
             class_of_type=torch.from_numpy(class_of_type.reshape(-1).astype(np.int64)),
             tags=torch.from_numpy(tags[first]).to(like.dtype).contiguous(),

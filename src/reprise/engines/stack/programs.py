@@ -16,7 +16,7 @@ Function = Callable[[Tensors], Tensors]
 
 _MAX_GRAPHS = 64
 """Graphs that are kept: each holds the memory of its step."""
-_CAPTURING = threading.Lock()
+_CAPTURE_LOCK = threading.Lock()
 """Held by all but replays: what another training launches while a graph is captured can spoil the capture."""
 
 
@@ -43,7 +43,7 @@ class Programs:
         if not self.can_capture:
             return function(dict(inputs))
         key = name, tuple((k, tuple(v.shape), v.dtype) for k, v in sorted(inputs.items()))
-        with nullcontext() if self.graphs.get(key) else _CAPTURING:
+        with nullcontext() if self.graphs.get(key) else _CAPTURE_LOCK:
             if key not in self.graphs:
                 if len(self.graphs) < _MAX_GRAPHS:
                     self.graphs[key] = None  # worth a graph if it comes again

@@ -26,7 +26,7 @@ _READ_BATCH_SIZE = 64
 
 
 @dataclass(frozen=True)
-class Batch:
+class SentenceBatch:
     """B sentences, the longest of T words; the word at (t, b) is the token `places[t, b]` of its split.
 
     Where `present` is false there is none: `words` and `places` are 0 there.
@@ -38,14 +38,14 @@ class Batch:
     places: Tensor  # (T, B) int64
 
 
-def make_batch(split: Split, numbers: np.ndarray) -> Batch:
+def make_batch(split: Split, numbers: np.ndarray) -> SentenceBatch:
     """Put the sentences of these numbers side by side."""
     starts, lengths = split.offsets[numbers], np.diff(split.offsets)[numbers]
     t = np.arange(lengths.max())[:, None]
     present = t < lengths
     places = np.where(present, starts + t, 0)
     words = np.where(present, split.tokens[places], 0)
-    return Batch(numbers, torch.from_numpy(words).long(), torch.from_numpy(present), torch.from_numpy(places))
+    return SentenceBatch(numbers, torch.from_numpy(words).long(), torch.from_numpy(present), torch.from_numpy(places))
 
 
 def cut_batches(numbers: np.ndarray, size: int) -> list[np.ndarray]:
