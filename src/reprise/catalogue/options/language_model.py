@@ -52,7 +52,7 @@ class LanguageModel(Options):
     batch_size: Count
     """streams of the training text"""
     bptt: Count
-    """tokens of each stream through which an update's gradient goes back"""
+    """the most tokens of each stream that a gradient goes back, to the earliest update boundary among them"""
     update_interval: Natural = 0
     """tokens of each stream between two updates, at most `bptt`; 0 for `bptt`"""
     optimiser: Literal["sgd", "adam", "rmsprop"]

@@ -133,7 +133,10 @@ class LanguageModel(RateSchedule):
             )
 
     def _train(self, x: Tensor, y: Tensor, first: int) -> float:
-        """Make one update on the next tokens, its gradient going `bptt` tokens back from the last of them."""
+        """Make one update on the next tokens.
+
+        The gradient goes at most `bptt` tokens back, to the earliest update boundary among them.
+        """
         self.model.train()
         streams = x.shape[1]
         fresh = self.carried is None or self.options["states"] == "reset"
