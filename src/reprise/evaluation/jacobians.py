@@ -21,7 +21,7 @@ class JacobianNorms:
     """|| ds_t / ds_k || of the last state s_t of texts, over the distance t - k = 1, 2, ..., t.
 
     `norms` is the mean over the texts. `bound` is (beta_W beta_h)^(t-k) (16) of an RNN. `bound_slope_1` is the same
-    with beta_h = 1, which the notes allow the sigmoid.
+    with beta_h = 1, the value that the notes use for the sigmoid (below eq. 15).
     """
 
     norms: list[float]

@@ -83,7 +83,7 @@ class DeepLSTM(nn.Module):
 
 @torch.no_grad()
 def initialise(model: DeepLSTM, generator: torch.Generator) -> None:
-    """Draw W and U of each layer by `kernel_law` and W_out by `output_law`; every bias starts at zero.
+    """Draw W and U of each layer by `kernel_law`, and W_out by the fan-in law. Every bias starts at zero.
 
     glorot-uniform: U(-a, a) with a = sqrt(6 / (fan in + fan out)). It is TensorFlow 1.4's default. There W and U of a
     layer are one matrix of d + n inputs and 4n outputs. The other law is fan-in-truncated-normal, as in part 1. It is

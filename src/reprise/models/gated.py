@@ -21,7 +21,7 @@ Masks = tuple[Tensor, Tensor]
 
 
 class GatedLanguageModel(nn.Module):
-    """The common part of GRU and LSTM: V words, embeddings of size E, H hidden units, K matrices for the candidate.
+    """The common part of GRU and LSTM: V words, embeddings of size d, H hidden units, K matrices for the candidate.
 
     The paper's W_h^r is W_hr here, U_h^h is U_hh, b_h^c is b_hc, and so on.
 
@@ -68,7 +68,7 @@ class GatedLanguageModel(nn.Module):
         return zip(*inputs, U, strict=True)
 
     def embed(self, words: Tensor, masks: Masks | None) -> Tensor:
-        """Look up the embeddings (T, B, E) of words (T, B)."""
+        """Look up the embeddings (T, B, d) of words (T, B)."""
         return self.E[words] if masks is None else self.E[words] * masks[0]
 
     def select_matrices(self, words: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
@@ -101,7 +101,7 @@ class GRU(GatedLanguageModel):
     def forward(self, words: Tensor, state: State, masks: Masks | None = None) -> tuple[Tensor, State]:
         """Read words (T, B) from state (h,), h (B, H): logits of the next words (T, B, V), last state.
 
-        `masks`, (T, B, E) and (T, B, H), multiply the embeddings and the softmax input. They are the dropout on all
+        `masks`, (T, B, d) and (T, B, H), multiply the embeddings and the softmax input. They are the dropout on all
         non-recurrent connections, with its scale (section 4).
         """
         (h,), states = state, []

@@ -65,7 +65,7 @@ class GRU(RecurrentLayer):
     h~_t = tanh(r_t * V h_{t-1} + W x_t + b)
     h_t  = (1 - z_t) * h~_t + z_t * h_{t-1}
 
-    The gates are stacked in the order r, z, none.
+    The gates are stacked in the order r, z, candidate.
     """
 
     gates = 3

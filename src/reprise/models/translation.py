@@ -5,8 +5,8 @@
     y_t = softmax(W^(S) h_t)                                      (25)
     h_t = phi(h_{t-1}, c, y_{t-1}) = f(W^(hh) h_{t-1} + W^(hc) c + W^(hy) y_{t-1})     (27), decoder, extension II
 
-Layers and softmax have biases, as in equations 17 to 22. The notes' extensions are options, each of which changes what
-it says and nothing else:
+Layers and softmax have biases, as in equations 17 to 22. The notes print (27) as phi(h_{t-1}, c, y_{t-1}) alone: the
+sum of three products is ours. Their extensions are options, each of which changes what it says and nothing else:
 
 I    `untied`: the decoder's phi has weights of its own.
 II   `context`: the decoder's phi reads h_{t-1}, c = h_T and the word before, y_{t-1}, with a matrix for each (27).

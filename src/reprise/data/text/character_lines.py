@@ -26,10 +26,9 @@ _FOLDS, _VALIDATION_LINES = 1, 2
 
 
 def normalise_lines(lines: Iterable[str]) -> list[str]:
-    """Preprocess lines as the paper does (section 4).
+    """Replace all but letters by spaces, join runs of spaces, and lower-case, as the paper does (section 4).
 
-    What is no letter, a..z and A..Z, becomes a space, a run of spaces becomes one, capitals become small letters.
-    Spaces at the ends of a line are taken away.
+    Remove spaces at line ends (assumption `line-ends`).
     """
     return [re.sub(r"[^A-Za-z]+", " ", line).strip().lower() for line in lines]
 

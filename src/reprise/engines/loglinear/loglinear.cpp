@@ -18,7 +18,7 @@ struct Rates {
 
 constexpr int GROUP = 4 * NARROW_ROWS;
 
-// R rows (of so many numbers) of NARROW columns of d' h: d (depth, R) in rows of GROUP, h (depth, NARROW) a tile.
+// out (R, NARROW) = d' h. d is (depth, R), R numbers a row; h (depth, NARROW) is a tile.
 template <int R>
 INLINE void compute_gradient_block(int depth, const float* d, const float* tile, float* out, long row) {
   vec sum[R][2] = {};

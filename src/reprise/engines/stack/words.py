@@ -126,8 +126,8 @@ class SubsequenceMember(Member):
 class GatedMember(GatedLoss, Member):
     """GRU and LSTM language models and their restricted tensor networks: windows of T steps of B streams.
 
-    Of another model, which may have neither embeddings nor gates, nothing is gathered. `reduction` and `clip_norm` are
-    those which the member was made with.
+    Of another model, which may have neither embeddings nor gates, nothing is gathered. Only `clip_norm` is
+    fixed when the member is made.
     """
 
     def __init__(self, stack: Any, model: GatedLanguageModel, *arguments: Any, **options: Any) -> None:
