@@ -79,9 +79,9 @@ def compute_offsets(lengths: Iterable[int] | np.ndarray) -> np.ndarray:
 
 
 def pack_sparse_rows(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix of truth values (V, K) as indptr (V + 1,) int64 and indices int32.
+    """Return the column indices of the ones in a boolean matrix (V, K), as CSR.
 
-    Row t holds at indices[indptr[t]:indptr[t + 1]], in increasing order.
+    indptr (V + 1,) is int64, indices int32. Row t has the columns indices[indptr[t]:indptr[t + 1]], increasing.
     """
     return compute_offsets(matrix.sum(axis=1)), np.nonzero(matrix)[1].astype(np.int32)
 
@@ -117,8 +117,8 @@ class Corpus:
     ) -> Corpus:
         """Return the corpus whose vocabulary is the words of `counts`, in their order.
 
-        To `facts` come those of every corpus: `boundaries`, the size of the vocabulary, and of each split the numbers
-        of tokens and sentences. Sentences may be called otherwise.
+        Add to `facts`: `boundaries`, the vocabulary size, and tokens and sentences of each split. `sentences` is the
+        key of the last.
         """
         common_facts = {
             "boundaries": boundaries,

@@ -1,4 +1,4 @@
-"""Compiles the C++ engines on first use, for the machine at hand, and calls them.
+"""Compile the C++ engines on first use, for the machine at hand, and call them.
 
 A hash names the file of the compiled library: of the source, the compiler's version, the options and this CPU's flags.
 The sizes of the caches are among the options. On a file system that several kinds of machine share, each finds its own.
@@ -50,7 +50,7 @@ class Pointer(ctypes.c_void_p):
 
 
 HUGE_PAGE_FLOATS, PAGE_FLOATS = 1 << 19, 1 << 10
-"""Floats of a huge page, on x86-64 and mostly elsewhere, and of an ordinary one."""
+"""Floats in a huge page of 2 MiB and in a page of 4 KiB."""
 
 C_TYPES: dict[str, Any] = {
     "i": ctypes.c_int32,

@@ -13,7 +13,7 @@ struct Floats {
   Floats(const Floats&) = delete;
   ~Floats() { std::free(data); }
 
-  // At least `count` floats; what they held is lost where they were fewer.
+  // Provide at least `count` floats. Growing discards the old values and zeroes the new ones.
   void reserve(size_t count) {
     if (count <= size) return;
     std::free(data);

@@ -17,7 +17,7 @@ INITIAL_MEAN_SQUARES = {"one": 1.0, "zero": 0.0}
 
 
 class RMSProp:
-    """Updates `parameters` in place by their `.grad`; `initial_mean_square` is s before the first step."""
+    """Update `parameters` in place by their `.grad`; `initial_mean_square` is s before the first step."""
 
     def __init__(
         self,

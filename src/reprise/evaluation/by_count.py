@@ -9,8 +9,7 @@ from reprise.records.evaluation import BAND_STARTS, SIDES
 class LossesByCount:
     """Sums of the losses of words whose counts lie in one band.
 
-    The batches themselves are not kept. Small tensors between the large ones of a reading leave holes that nothing fits
-    into: a text of 60,000 words took 16 GB.
+    Batches are not kept: small tensors between large ones fragmented memory, to 16 GB for 60,000 words.
 
     Args:
         counts: How often each word of the vocabulary stands in the training text, (V,).

@@ -45,7 +45,8 @@ def sample_from_windows(
 ) -> list[list[int]]:
     """Draw `count` texts of so many words from a model of windows (equation 14 of document 004) after `start`.
 
-    log_probabilities: windows (W, B) int64 -> (B, V), nats. The random numbers are those of `key` alone.
+    `compute_log_probabilities` maps windows (W, B) int64 to log p (B, V) in nats. The random numbers are those of `key`
+    alone.
     """
     window = torch.tensor(start, dtype=torch.int64)[:, None].repeat(1, count)  # (W, count)
     for number in (counters.uniform32(key, 0, words * count).reshape(words, count) + 0.5) / 2.0**32:
@@ -94,9 +95,8 @@ def translate_by_beam(
 ) -> list[int]:
     """Translate one source (T, 1) by beam search.
 
-    Of `width` open translations each is continued by every word, and the `width` likeliest go on; one that has reached
-    `end` waits. The result is the finished one with the highest log-probability a word. If none has finished within
-    `max_length` words, it is the best open one.
+    Extend each open hypothesis by every word and keep the `width` likeliest. Hypotheses that end leave the beam. Return
+    the finished one with the highest mean log-probability a word, or else the best open one of `max_length` words.
     """
     states, c = model.encode(source, torch.tensor([len(source)]))
     beams: list[tuple[float, list[int], Any]] = [(0.0, [], states)]

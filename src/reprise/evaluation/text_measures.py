@@ -13,7 +13,7 @@ ORDERS = (1, 2, 3, 4)
 
 
 class BookVocabulary:
-    """The words of a book, each of which is likelier in the licence that comes with it or in the book itself.
+    """Hold a book's words, and those likelier in its licence than in the book.
 
     A word is a run of letters in lower case. In a Spanish book with an English licence the licence's words are the
     English ones. A word that neither part has, such as a misspelling, belongs to neither.
@@ -46,7 +46,10 @@ def measure_distinct(texts: Iterable[str], n: int) -> tuple[float, int]:
 
 
 def measure_stops_before_capitals(texts: Iterable[str]) -> tuple[float, int]:
-    """Return the share of full stops with two characters after them that a blank and a capital follow, and how many."""
+    """Return the share of full stops followed by a blank and a capital, and the number of stops.
+
+    A stop counts if at least two characters follow it.
+    """
     good = stops = 0
     for text in texts:
         stops += len(_STOP.findall(text))

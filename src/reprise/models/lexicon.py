@@ -56,9 +56,9 @@ class BooleanCSR:
 
 @dataclass(frozen=True)
 class Features:
-    """psi = phi: a vector of F features for each of V types. `names` (F,) are TOPFORM:… first, then the tags.
+    """Hold psi = phi: F boolean features of each of V types. `names` (F,) are TOPFORM:… first, then the tags.
 
-    `identities` counts the TOPFORM features, M + 1 or 0; `top` (V,) int64 says which one a type has.
+    `identities` counts the TOPFORM features, M + 1 or 0. `top[t]` (V,) is the number of type t's TOPFORM feature.
     """
 
     names: list[str]

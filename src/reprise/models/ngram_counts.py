@@ -1,8 +1,8 @@
 """Counts of word n-grams, as sorted tables: what the models of `word_ngram.py` and `ngram.py` are made of.
 
-A context of k words is a number. It is the rank of (the context of its k - 1 latest words, its oldest word) among those
-of the training text. So a context's number leads to that of the context without its oldest word, as backing off needs.
-No number is larger than contexts times vocabulary, whatever the order.
+A context of k words has a number: the rank of the pair (number of its k - 1 latest words, oldest word) among the
+training text's contexts. So a context's number leads to that of the context without its oldest word, as backing off
+needs. No number is larger than contexts times vocabulary, whatever the order.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Positions:
 class Table:
     """Counts of what followed each context of k - 1 words: the k-grams, sorted by context and word, and the contexts.
 
-    `shorter` and `parents` are where the k-gram and the context without their oldest word stand in the table below.
+    `shorter[i]` is the row of k-gram i without its oldest word in the table of order k - 1. `parents[c]` is the same
+    for context c.
     """
 
     keys: np.ndarray  # (ngrams,) int64, sorted: context * V + word

@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class SingleUnit:
-    """h_0, T and the target."""
+    """Hold h_0 (`initial_state`), T (`steps`) and the target."""
 
     initial_state: float
     steps: int

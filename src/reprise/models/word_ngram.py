@@ -104,9 +104,9 @@ class Backoff(NGramModel):
         P(w | c) = (C(c w) - D) / C(c) if C(c w) > 0, else a(c) P(w | c')
 
     Katz's scheme ("Estimation of probabilities from sparse data", 1987) with the absolute discount of
-    `estimate_discount`. His leaves nothing to back off to after a context whose n-grams were all seen often. Single
-    words are interpolated with 1 / V. After a context that every word followed there is nothing to back off to. What
-    the discount took away then goes back to these words, each in proportion to its share.
+    `estimate_discount`. Katz's own discount leaves no mass for back-off after contexts whose n-grams were all frequent.
+    Single words are interpolated with 1 / V. After a context that every word followed there is nothing to back off to.
+    What the discount took away then goes back to these words, each in proportion to its share.
     """
 
     def estimate(self, counts: NGramCounts, held_out: HeldOut, n: int) -> np.ndarray:

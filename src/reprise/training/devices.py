@@ -34,7 +34,7 @@ def is_single_job(experiment: Resolved, gpus: int) -> bool:
 def count_gpus_needed(experiment: Resolved, visible: int) -> int:
     """Count the GPUs that a job asks for: 1 where its replicas train together and one is visible and allowed.
 
-    Nothing else asks for one, so that a GPU never makes jobs wait for each other that run on the CPU.
+    Other jobs ask for none, so that CPU jobs never wait for a GPU.
     """
     return int(visible > 0 and experiment.device != "cpu" and is_single_job(experiment, visible))
 

@@ -28,7 +28,7 @@ class Epochs(Learner):
 
     Attributes:
         part: The text that is being read.
-        next: The piece of it that comes next.
+        next: The index of the part's next unit: batch, step or subsequence.
         sums: Nats of each part of this epoch so far.
         counts: How many tokens of each part are predicted.
         history: Losses of every finished epoch, nats/token by part. The best epoch is the first with the lowest
@@ -65,7 +65,7 @@ class Epochs(Learner):
 
     @abstractmethod
     def get_length(self) -> int:
-        """Return the length of the part, in what `next` counts."""
+        """Return the length of the part, in units of `next`."""
 
     @abstractmethod
     def process_next(self) -> PieceOfWork:
@@ -258,7 +258,7 @@ class BatchEpochs(Epochs):
 class RateSchedule(Epochs):
     """Epochs with a learning rate for each; what is reported is the best epoch ("best-valid").
 
-    `source` is the text's own entropy.
+    `source`: the text's true entropy by split, nats per token.
     """
 
     CHECKPOINT_ATTRIBUTES = (*Epochs.CHECKPOINT_ATTRIBUTES, "learning_rate", "failures")
@@ -306,7 +306,7 @@ class RateSchedule(Epochs):
 
 
 class HalvingSchedule(RateSchedule):
-    """Halve the learning rate, and stop.
+    """Halve the learning rate when validation improves too little, and stop after `patience` such epochs.
 
     Schedule `halve-below-ratio` (document 001, section 4): r is the ratio of the last epoch's PPL to this one's, on the
     validation text. r < `halving_ratio` halves the learning rate. After `patience` such epochs in a row training stops.

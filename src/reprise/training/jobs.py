@@ -121,7 +121,7 @@ def _run_check(job: Job) -> dict[str, Any]:
 
 
 def _train_stack(jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """Train several replicas as members of one stack; where memory lacks for that, of two in turn."""
+    """Train replicas as one stack. If memory does not suffice, train two halves in turn."""
     try:
         return _train(jobs, stacked=True)
     except OutOfMemory:

@@ -13,7 +13,7 @@ _SECONDS_BETWEEN_LINES = 15.0
 
 
 class TrainingProgress:
-    """Shows how far a replica is, by its `bar` while that is entered, else in lines.
+    """Show how far a replica is, by its `bar` while that is entered, else in lines.
 
     `title` names it, `unit` is what `total` counts (steps, epochs).
     """

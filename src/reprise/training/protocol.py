@@ -30,10 +30,9 @@ Engine = str | Stack
 """A protocol computes with one of these: an engine by its name, or the stack that its replica is a member of."""
 
 PieceOfWork = Generator[Any, Any, Any]
-"""A piece of work: it yields what an engine's call returned and is sent the call's result.
+"""A generator that yields the value of each engine call and receives its result.
 
-An engine computes when it is called, so that both are the same. A member of a stack returns a request instead: the
-stack collects the requests of all members and computes them together.
+Outside a stack the two are the same. In a stack the value is a `Request`, which the stack answers.
 """
 
 

@@ -1,4 +1,4 @@
-"""Trains what is missing, the most valuable first, for as long as there is time; what is not done is saved."""
+"""Train what is missing, the most valuable first, for as long as there is time; what is not done is saved."""
 
 import errno
 import logging
@@ -70,7 +70,7 @@ def list_damaged(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list
 
 
 class Runner:
-    """Trains groups of jobs in their order: a replica each, or replicas of one experiment that train together.
+    """Train groups of jobs in their order: a replica each, or replicas of one experiment that train together.
 
     `end`: when to be done, by `time.monotonic`. `parallel`: the number of groups that train at a time, in threads.
     `failed`, `unfinished` (saved, or not begun) and `locked_elsewhere` (other processes train them) are jobs.

@@ -77,7 +77,7 @@ class ReplicaTraining:
 
 
 class Trainer:
-    """Trains members to the end, writes a record of each, and saves them between two pieces of work.
+    """Train members to the end, write a record of each, and save them between two pieces of work.
 
     They are the members of a `stack`; without a stack there is one.
     """
@@ -174,7 +174,10 @@ class Trainer:
             self.progress.print_text(f"goes on from {training.unit} {training.done:g}")
 
     def _restore(self, saved: dict[str, Any]) -> None:
-        """Take over a checkpoint's state: all of it, so that what a damaged one left half done does not matter."""
+        """Restore all members from a checkpoint's state.
+
+        Every attribute is set, so a failed attempt leaves nothing behind.
+        """
         get_record_path = self.job.resolved.get_record_path
         try:
             states = dict(saved["training"]) if self.stack else {self.job.replica: saved["training"]}

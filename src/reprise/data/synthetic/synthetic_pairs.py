@@ -11,7 +11,7 @@ from reprise.options import Values
 
 NAME = "synthetic-pairs"
 _DRAWN = 8
-"""Sentences that are drawn for each that is wanted: some are longer than `most_words`."""
+"""Sentences drawn for each one needed, because longer ones than `most_words` are dropped."""
 
 
 def prepare(raw: Path, options: Values) -> Corpus:

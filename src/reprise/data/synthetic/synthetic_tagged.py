@@ -18,7 +18,7 @@ from reprise.options import Values
 
 TAGS = 8
 _SHARED = 0.5  # of the tokens, spelt alike under all tags
-_FALLING = 0.25  # each successor of a tag is so much less likely than the one before it in the tag's own order
+_FALLING = 0.25  # the probability of each next successor, in the tag's own order, as a fraction of the one before
 _SHORTEST, _LENGTHS = 3, 16  # words of a sentence: from 3 to 18
 _EVERY = {"train": 1, "valid": 5, "test": 5}
 

@@ -1,7 +1,7 @@
 """Sentences of a treebank in the CoNLL-U format (https://universaldependencies.org/format.html).
 
-The package `conllu` reads the rows. It lets pass missing or padded columns, ids out of order, and heads outside the
-sentence or in a circle. These are refused here, with file and line.
+The package `conllu` reads the rows. It accepts missing or padded columns, wrong ids, and heads that are invalid or
+cyclic. This module refuses them with file and line.
 """
 
 from collections.abc import Sequence

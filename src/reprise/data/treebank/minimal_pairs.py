@@ -81,7 +81,7 @@ def find_minimal_pairs(
 
 
 def find_agreements(words: tuple[Row, ...]) -> Iterator[tuple[int, str, str, int]]:
-    """Yield (target, feature, kind, cue): word `target` bears the value of `feature` that the earlier word `cue` shows.
+    """Yield (target, feature, kind, cue): word `target` agrees in `feature` with the group of the earlier word `cue`.
 
     `cue` is the last such word: what the target agrees with, or another word that agrees with the same. So a noun's
     adjective stands at distance 1 from another adjective of this noun, however far the noun itself may be.
@@ -147,8 +147,8 @@ def _find_controller(
 def _find_wrong_form(right: Row, feature: str, form_counts: FormCounts, ids: Mapping[str, int]) -> str | None:
     """Return the most frequent form whose features differ from those of `right` in this feature's value alone.
 
-    Return None without such a form. Return None too if it was ever seen with the right value, or the right form with a
-    wrong one: such forms are ambiguous, or were annotated by mistake.
+    Forms that also occur with the right value are left out. Return None if there is no other, or if the right form
+    occurs with another value: such forms are ambiguous, or were annotated by mistake.
     """
     if right.lemma is None:
         return None

@@ -15,7 +15,7 @@ from reprise.models.gated import GatedLanguageModel, Masks, State
 
 
 class GatedLoss:
-    """Words x and targets y are (T, B) int64.
+    """Define the loss of a window, for an engine or a stack member. Words x and targets y are (T, B) int64.
 
     `train` and `evaluate` start from `state`, (B, H) each, and leave the last one in it. Subclasses say how
     `process_batch` computes, and how a state of zeros is made. `device` is where it computes.
@@ -23,7 +23,7 @@ class GatedLoss:
 
     state: State = ()
     forward: Callable[..., tuple[Tensor, State]] = staticmethod(nn.Module.__call__)
-    """Computes logits and state from a model, words, the state before them, and masks."""
+    """Compute logits and state from a model, words, the state before them, and masks."""
 
     def reset(self, batch: int) -> None:
         """Set the state of B streams to zero."""
@@ -69,7 +69,7 @@ class GatedLoss:
 
 
 class ReferenceEngine(GatedLoss, ReadableEngine):
-    """The model itself."""
+    """Compute and differentiate the readable model by autograd."""
 
     options: dict[str, str] = {}
 

@@ -2,8 +2,8 @@
 
 A line of n tokens gives n - 1 predictions, the first from the state that has read its first token. Inside a batch the
 lines lie in order of decreasing length. So those which last until a step are the first ones, and only these have a row.
-Row r of a step belongs to line r of its batch, and its last state is row r of the step before. The batches keep their
-lines: the gradient is that of the padded batch.
+Row r of a step belongs to line r of its batch, and its last state is row r of the step before. Batches hold the same
+lines as padded batches would, so the gradients are equal.
 """
 
 from dataclasses import dataclass

@@ -37,7 +37,7 @@ class WindowLoss:
 
 
 class ReferenceEngine(WindowLoss, ReadableEngine):
-    """The model itself."""
+    """Compute and differentiate the readable model by autograd."""
 
 
 choose_engine = EngineFamily(ReferenceEngine)

@@ -104,7 +104,7 @@ class LogLinearLoss:
 
 
 class ReferenceEngine(LogLinearLoss, ReadableEngine):
-    """The model itself."""
+    """Compute and differentiate the readable model by autograd."""
 
     def __init__(self, model: LogLinearRNN) -> None:
         super().__init__(model)

@@ -56,7 +56,7 @@ class SGDSettings:
         learning_rate: The size of a step.
         reduction: Whether a step descends the "sum" or the "mean" of its words' losses.
         dropout: The probability that a unit is dropped before the softmax.
-        key: Says which units are.
+        key: The key of the dropout masks; see `counters`.
         error_bound: The largest derivative of the step's loss by a unit of a state; 0: none. It holds for the part from
             its output and for that from the next state, as in Mikolov's toolkit ("gradient_cutoff").
     """

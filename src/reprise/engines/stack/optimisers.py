@@ -1,7 +1,7 @@
 """One update of R members at once: tensors whose first axis is the member, each member with its own rate and count.
 
-`update` takes one parameter p (R, ...), its gradient, and what the optimiser keeps of it. It also takes each member's
-rate and the number of its step, counted from 1, (R,) each. It returns the new values and writes nothing.
+`update(p, g, state, rate, step)`: p and g are (R, ...), `state` is the optimiser's, rate and step are (R,), steps are
+counted from 1. It returns the new p and state, and writes nothing.
 
 Of a table of which a step reads some rows, SGD and RMSProp update these alone (`by_rows`). SGD leaves other rows as
 they are. So does RMSProp, but their mean squares fall by rho a step: a row that comes back is caught up first. Adam
@@ -92,7 +92,7 @@ Optimiser = SGD | Adam | RMSProp
 
 @dataclass(frozen=True)
 class Clip:
-    """Shortens gradients whose common norm is above `norm` by one factor, norm / (their norm + `epsilon`).
+    """Shorten gradients whose common norm is above `norm` by one factor, norm / (their norm + `epsilon`).
 
     `epsilon` is 1e-6 in `torch.nn.utils.clip_grad_norm_`, which document 002's palindromes are clipped by.
     """

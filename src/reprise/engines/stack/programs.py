@@ -21,7 +21,7 @@ _CAPTURE_LOCK = threading.Lock()
 
 
 class Programs:
-    """Calls functions of dictionaries of tensors on `device`; `log` takes a line for the log.
+    """Call functions of dictionaries of tensors on `device`; `log` takes a line for the log.
 
     On a CPU a call is a plain call. On a GPU the first call of a shape is plain as well, which also warms the libraries
     up. The second captures the function, and later ones replay its graph. A function may write in place to

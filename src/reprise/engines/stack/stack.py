@@ -27,7 +27,7 @@ class OutOfMemory(MemoryError):
 
 
 class Stack:
-    """Trains its members together on `device`. Members join before the first step and may leave after any.
+    """Train the members together on `device`. Members join before the first step and may leave after any.
 
     `log` takes a line for the log.
     """

@@ -27,7 +27,10 @@ Metric = dict[str, Any]
 
 
 class BookTexts:
-    """Options are those of the protocol `character-windows`: samples, sample_length, final_length, temperature, ..."""
+    """Write texts with a book's model and measure them.
+
+    Options are those of the protocol `character-windows`: samples, sample_length, final_length, temperature, ...
+    """
 
     def __init__(self, corpus: Corpus, options: Mapping[str, Any], seed: int) -> None:
         self.options, self.seed = options, seed

@@ -16,7 +16,7 @@ ALL = "all"
 
 
 class CorpusFacts(Pieces):
-    """Reads the corpus and states its facts, the same for every replica."""
+    """Read the corpus and state its facts, the same for every replica."""
 
     unit = "corpus"
     total = 1

@@ -14,7 +14,7 @@ from reprise.training.protocol import Pieces
 
 
 class WordOrder(Pieces):
-    """Counts the training text and gives sentences their log-probability under the models of 1, 2, ... words.
+    """Count the training text and give sentences their log-probability under the models of 1, 2, ... words.
 
     A sentence is its words and `</s>`; boundary words stand before it. Scored are the notes' phrases and the sentences
     of the test text. The sentences are also scored with their words shuffled and with two neighbours exchanged. These
@@ -99,7 +99,10 @@ def join_sentences(sentences: list[np.ndarray]) -> Split:
 
 
 def sum_within(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Sum within the bounds, exact before they are rounded: the order of what is added changes no bit."""
+    """Sum the values between consecutive offsets with `math.fsum`, which does not depend on their order.
+
+    values (n,), offsets (s + 1,) -> (s,).
+    """
     return np.array([math.fsum(values[a:b]) for a, b in zip(offsets, offsets[1:], strict=False)])
 
 
