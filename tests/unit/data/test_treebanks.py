@@ -114,7 +114,7 @@ def test_types_stand_by_their_frequency_in_the_entire_corpus(tmp_path):
     assert corpus.facts["corpus"] == {"sentences": 5, "tokens": 12, "nil": 0, "types": 7, **of_corpus}
 
 
-def borne(corpus: Corpus, form: str, prefix: str = "tag") -> set[str]:
+def tags_of(corpus: Corpus, form: str, prefix: str = "tag") -> set[str]:
     indptr, indices = corpus.extra[f"{prefix}_indptr"], corpus.extra[f"{prefix}_indices"]
     i = corpus.vocabulary.index(form)
     return {corpus.facts["tags"][j] for j in indices[indptr[i] : indptr[i + 1]]}
@@ -127,11 +127,11 @@ def test_a_type_bears_the_tags_of_all_its_tokens(tmp_path):
         *("Gender:Fem", "Gender:Masc", "Number:Sing", "VerbForm:Fin"),
     ]
     # La, a determiner in a validation sentence, and la, a noun in a test sentence.
-    assert borne(corpus, "la") == {"POS:DET", "POS:NOUN", "Gender:Fem", "Gender:Masc", "Number:Sing"}
-    assert borne(corpus, "@nil") == borne(corpus, "@nil", "train_tag") == {"POS:NIL"}
-    assert borne(corpus, "du") == {"POS:_"}
-    assert borne(corpus, "la", "train_tag") == borne(corpus, "chatte", "train_tag") == set()
-    assert borne(corpus, "chat", "train_tag") == {"POS:NOUN", "Gender:Masc", "Number:Sing"}
+    assert tags_of(corpus, "la") == {"POS:DET", "POS:NOUN", "Gender:Fem", "Gender:Masc", "Number:Sing"}
+    assert tags_of(corpus, "@nil") == tags_of(corpus, "@nil", "train_tag") == {"POS:NIL"}
+    assert tags_of(corpus, "du") == {"POS:_"}
+    assert tags_of(corpus, "la", "train_tag") == tags_of(corpus, "chatte", "train_tag") == set()
+    assert tags_of(corpus, "chat", "train_tag") == {"POS:NOUN", "Gender:Masc", "Number:Sing"}
     assert corpus.facts["tag_tokens"]["Gender:Fem"] == 2
     assert corpus.facts["tag_types"]["POS:NOUN"] == 4  # chat, lait, chatte, la
     assert (corpus.extra["tag_indptr"].dtype, corpus.extra["tag_indices"].dtype) == (np.int64, np.int32)
