@@ -43,8 +43,13 @@ class Split:
         """Return sentences of words; a word that the vocabulary lacks is `<unk>`."""
         ids = {word: i for i, word in enumerate(vocabulary)}
         unknown = ids[UNKNOWN]
-        tokens = [ids.get(word, unknown) for sentence in sentences for word in sentence]
-        return cls(np.array(tokens, np.int32), compute_offsets(map(len, sentences)))
+        return cls.from_id_lists([[ids.get(word, unknown) for word in sentence] for sentence in sentences])
+
+    @classmethod
+    def from_id_lists(cls, sentences: Sequence[Sequence[int] | np.ndarray]) -> Split:
+        """Return sentences of token ids, one after the other."""
+        tokens = np.concatenate([np.zeros(0, np.int32), *(np.asarray(ids, np.int32) for ids in sentences)])
+        return cls(tokens, compute_offsets(map(len, sentences)))
 
     @classmethod
     def from_ended_sentences(cls, tokens: np.ndarray, end: int) -> Split:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split, compute_offsets
+from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split
 from reprise.data.raw import normalise_text
 from reprise.data.text.books import clean_text
 from reprise.data.text.character_lines import CHARACTERS, LINES_SPLIT, TEST, cut_lines, normalise_lines
@@ -115,5 +115,4 @@ def _require_in_vocabulary(path: Path, unknown: Sequence[str]) -> None:
 
 def _encode(corpus: Corpus, lines: Sequence[Sequence[str]]) -> Split:
     numbers = {word: i for i, word in enumerate(corpus.vocabulary)}
-    tokens = np.array([numbers[word] for line in lines for word in line], np.int32)
-    return Split(tokens, compute_offsets(map(len, lines)))
+    return Split.from_id_lists([[numbers[word] for word in line] for line in lines])

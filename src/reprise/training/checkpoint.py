@@ -88,7 +88,8 @@ class CheckpointFile:
                 restore(content["state"])
                 return content["state"]
             except (DamagedCheckpoint, FileNotFoundError) as error:
-                log(f"{path}: damaged checkpoint ({error}); trying the one before it")
+                next_step = "; trying the one before it" if path != paths[-1] else ""
+                log(f"{path}: damaged checkpoint ({error}){next_step}")
         if paths:
             raise UserError(f"{self.path}: damaged, and no older one is whole; remove it to train from the start")
         return None

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import time
+from itertools import takewhile
 from pathlib import Path
 
 from reprise.catalogue.protocols import PROTOCOLS
@@ -45,7 +46,8 @@ def _list_chosen_gpus() -> list[str] | None:
         return None
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     names = (name.strip() for name in chosen.split(","))
-    return [name for name in names if name and not name.startswith(("-", "NoDevFiles"))]
+    # CUDA ignores what follows the first name that is no GPU.
+    return list(takewhile(lambda name: name and not name.startswith(("-", "NoDevFiles")), names))
 
 
 def count_visible_gpus() -> int:

@@ -32,7 +32,6 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
 
     def __call__(self, line: str) -> None:
         stamped = f"{datetime.now():%H:%M:%S} {line.rstrip()}"

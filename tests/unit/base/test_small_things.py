@@ -127,7 +127,7 @@ def machine(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "names"),
-    [("", []), ("-1", []), ("0", ["0"]), ("0,2", ["0", "2"]), ("GPU-8f2, MIG-1,-1", ["GPU-8f2", "MIG-1"])],
+    [("", []), ("-1", []), ("0", ["0"]), ("0,2", ["0", "2"]), ("GPU-8f2, MIG-1,-1,GPU-1", ["GPU-8f2", "MIG-1"])],
 )
 def test_gpus_named_by_the_environment(machine, monkeypatch, value, names):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)

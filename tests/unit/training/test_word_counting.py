@@ -14,7 +14,7 @@ from reprise.data.text import ptb
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
 from reprise.training.protocol import derive_generator
-from reprise.training.protocols.word_order import change_order, join_sentences, split_sentences
+from reprise.training.protocols.word_order import change_order, split_sentences
 
 
 @pytest.fixture
@@ -128,7 +128,9 @@ def test_scores_are_those_of_the_model(scored, loaded):
         if changed:
             scores = []
             for text in (words, changed[0]):
-                held_out = HeldOut(Positions.from_split(join_sentences([np.append(text, end)]), 1, end, "sentence"))
+                held_out = HeldOut(
+                    Positions.from_split(Split.from_id_lists([np.append(text, end)]), 1, end, "sentence")
+                )
                 scores.append(np.log(training.model.estimate(training.counts, held_out, 2)).sum())
             above.append(scores[0] > scores[1])
     assert metrics["test", "above_shuffled_order_2"] == np.mean(above)
@@ -160,7 +162,7 @@ def test_phrases_are_scored_with_one_word_for_those_that_the_vocabulary_lacks(sc
     absent = loaded.vocabulary.index(unknown) if unknown else 60
     end = text[-1]
     for name, words in {"the_cat_is_small": text, "walking_home_after_school": [*[absent] * 4, end]}.items():
-        held_out = HeldOut(Positions.from_split(join_sentences([np.array(words)]), 2, end, "sentence"))
+        held_out = HeldOut(Positions.from_split(Split.from_id_lists([np.array(words)]), 2, end, "sentence"))
         expected = np.log(training.model.estimate(training.counts, held_out, 3)).sum()
         assert metrics["phrases", f"{name}_order_3"] == pytest.approx(expected, rel=1e-12)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from reprise.data.corpus import Corpus, Split, compute_offsets
+from reprise.data.corpus import Corpus, Split
 from reprise.data.synthetic.markov import shuffle_values
 from reprise.errors import UserError
 from reprise.options import Values
@@ -40,8 +40,7 @@ def cut_lines(lines: list[str], tokens: str) -> Split:
     "state art" is st, at, e, space, ar, t. Ids are places in CHARACTERS + BIGRAMS.
     """
     ids = {symbol: i for i, symbol in enumerate(CHARACTERS + BIGRAMS)}
-    encoded = [np.array([ids[symbol] for symbol in _CUTS[tokens].findall(line)], np.int32) for line in lines]
-    return Split(np.concatenate([np.zeros(0, np.int32), *encoded]), compute_offsets(map(len, encoded)))
+    return Split.from_id_lists([[ids[symbol] for symbol in _CUTS[tokens].findall(line)] for line in lines])
 
 
 def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:

@@ -37,7 +37,8 @@ def prepare(raw: Path, options: Values) -> Corpus:
     kind, _, number = rule.rpartition("-")
     if kind != "top" and int(number) != least:
         raise UserError(
-            f"dataset text8: vocabulary_rule {rule} and minimum_count {least} disagree; write minimum_count: {number}"
+            f"dataset {raw.name}: vocabulary_rule {rule} and minimum_count {least} disagree; "
+            f"write minimum_count: {number}"
         )
     text = read_text(raw / "text8").encode()
     parts = {split: text[a:b] for split, (a, b) in zip(SPLITS, pairwise(find_cuts(text)), strict=True)}

@@ -60,7 +60,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     text = [select_rows(sentence, options["accounting"]) for sentence in sentences]
     counts = rank_types(text)
     ids = {form: i for i, form in enumerate(counts)}
-    chosen = _split_sentences({split: len(part.sentences) for split, part in parts.items()}, options)
+    chosen = _split_sentences(raw, {split: len(part.sentences) for split, part in parts.items()}, options)
     texts = {split: [text[i] for i in numbers] for split, numbers in chosen.items()}
     splits = {split: _encode(rows, ids) for split, rows in texts.items()}
     training_counts = np.bincount(splits["train"].tokens, minlength=len(ids))
@@ -82,8 +82,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
 
 def _encode(text: Sequence[Sequence[Row]], ids: Mapping[str, int]) -> Split:
     """Return sentences as the numbers of their types."""
-    tokens = [ids[row.form.lower()] for row in chain(*text)]
-    return Split(np.array(tokens, np.int32), compute_offsets(map(len, text)))
+    return Split.from_id_lists([[ids[row.form.lower()] for row in sentence] for sentence in text])
 
 
 def _collect_tags(
@@ -176,12 +175,12 @@ def find_treebank_file(raw: Path, part: str) -> Path:
     return files[0]
 
 
-def _split_sentences(sizes: Mapping[str, int], options: Values) -> dict[str, np.ndarray]:
+def _split_sentences(raw: Path, sizes: Mapping[str, int], options: Values) -> dict[str, np.ndarray]:
     """Return numbers of the sentences of each split, in the order of the files (train, test, dev); int64."""
     n, held_out = sizes["train"], options["validation_sentences"]
     if held_out >= n:
         raise UserError(
-            f"dataset ud_french: option validation_sentences: {held_out} leave nothing of {n} training sentences"
+            f"dataset {raw.name}: option validation_sentences: {held_out} leave nothing of {n} training sentences"
         )
     numbers = list(range(n))
     if options["validation"] == "random":

@@ -33,7 +33,7 @@ def prepare(raw: Path, options: Values) -> Corpus:
     held_out = options["validation_sentences"]
     if held_out >= len(training):
         raise UserError(
-            f"dataset ud_tags: option validation_sentences: {held_out} leave nothing of {len(training)} "
+            f"dataset {raw.name}: option validation_sentences: {held_out} leave nothing of {len(training)} "
             "training sentences"
         )
     parts = {"train": training[:-held_out], "valid": training[-held_out:], "test": [*test, *dev]}

@@ -1,7 +1,6 @@
 // The output layer on packed rows, OUTPUT_ROWS at a time: logits, softmax and derivatives stay in the caches.
 #pragma once
 #include <cmath>
-#include <limits>
 #include "packed_products.h"
 
 constexpr int OUTPUT_ROWS = 64;

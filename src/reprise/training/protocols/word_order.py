@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split, compute_offsets
+from reprise.data.corpus import SENTENCE_END, UNKNOWN, Split
 from reprise.data.synthetic.phrases import CHANGES, PHRASES, name_metric
 from reprise.errors import UserError
 from reprise.models.ngram_counts import HeldOut, NGramCounts, Positions
@@ -54,7 +54,7 @@ class WordOrder(Pieces):
 
     def _hold_out(self, sentences: list[np.ndarray]) -> tuple[HeldOut, np.ndarray]:
         """Return the sentences, `</s>` put behind each, and their bounds."""
-        split = join_sentences([np.append(words, self.end) for words in sentences])
+        split = Split.from_id_lists([np.append(words, self.end) for words in sentences])
         return HeldOut(self._make_positions(split)), split.offsets
 
     def advance(self) -> str:
@@ -91,11 +91,6 @@ class WordOrder(Pieces):
 def split_sentences(split: Split) -> list[np.ndarray]:
     """Return the words of every sentence, without its `</s>`."""
     return [words[:-1] for words in np.split(split.tokens.astype(np.int64), split.offsets[1:-1])]
-
-
-def join_sentences(sentences: list[np.ndarray]) -> Split:
-    """Join sentences, one after the other."""
-    return Split(np.concatenate(sentences).astype(np.int32), compute_offsets(map(len, sentences)))
 
 
 def sum_within(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
