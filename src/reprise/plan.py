@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from reprise.cluster import Limits, limit_request
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_other_tiers, resolve_tier
-from reprise.errors import EXIT_USAGE, Interrupted, UserError
+from reprise.errors import EXIT_USAGE, Interrupted, UserError, require_known
 from reprise.estimate.estimates import estimate_memory_limit, estimate_time_limit, estimate_times, summarise_estimates
 from reprise.files import describe_os_error
 from reprise.records.resolved import TIERS, Resolved
@@ -124,7 +124,9 @@ class Plan:
         return self._find_reader(corpus).id
 
     def _find_reader(self, corpus: str) -> Resolved:
-        return self.corpora[f"data/corpora/{corpus}.npz"]
+        path = f"data/corpora/{corpus}.npz"
+        require_known(path, self.corpora, f"tier {self.tier}", "corpus")
+        return self.corpora[path]
 
     def is_trained_together(self, name: str) -> bool:
         """Return whether all missing replicas of an experiment train in one job."""
@@ -137,6 +139,7 @@ class Plan:
             name: The experiment.
             together: Whether the job is the one that trains all its missing replicas.
         """
+        require_known(name, self.experiments, f"tier {self.tier}", "experiment")
         experiment = self.experiments[name]
         mark = [f"{TOGETHER}/{self.tier}/{name}.done"] if not together and self.is_trained_together(name) else []
         return {

@@ -32,8 +32,8 @@ def test_the_one_before_a_damaged_checkpoint_is_used_and_where_all_are_nothing_i
     for path in (half_way.checkpoint, half_way.previous):
         path.write_bytes(path.read_bytes()[:-100])
     before, line = half_way.saved(), half_way.run().require_message(EXIT_USAGE)
-    assert f"{name}: damaged" in line
-    assert "remove it" in line
+    assert f"{name} and " in line
+    assert f"{name}.previous: damaged; remove both" in line
     assert (half_way.saved(), len(before), half_way.record.exists()) == (before, 2, False)
     half_way.previous.write_bytes(original)
     ended = half_way.run()
@@ -90,6 +90,39 @@ def test_a_kill_between_two_renames_loses_nothing(half_way, digits_result):
     assert half_way.result() == digits_result
 
 
+@pytest.mark.parametrize("is_full", [True, False])
+def test_a_whole_older_checkpoint_stays_until_a_new_one_is_on_the_disk(file, monkeypatch, is_full):
+    """The newest one is damaged, and the disk may be full when the next one is saved."""
+    whole = file.previous.read_bytes()
+    file.path.write_bytes(file.path.read_bytes()[:-1])
+    assert file.load(print) == {"step": 1}
+
+    def refuse(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if is_full:
+        monkeypatch.setattr("reprise.training.checkpoint.os.fsync", refuse)
+        with pytest.raises(OSError, match=r"0\.ckpt"):
+            file.save({"step": 2})
+    else:
+        file.save({"step": 2})
+    assert file.previous.read_bytes() == whole
+    reader = CheckpointFile(file.path, "0" * 12, "reference", 0)
+    assert reader.load(print) == {"step": 1 if is_full else 2}
+
+
+def test_both_checkpoints_stay_when_the_disk_is_full(file, monkeypatch):
+    before = file.path.read_bytes(), file.previous.read_bytes()
+
+    def refuse(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("reprise.training.checkpoint.os.fsync", refuse)
+    with pytest.raises(OSError, match=r"0\.ckpt"):
+        file.save({"step": 3})
+    assert (file.path.read_bytes(), file.previous.read_bytes()) == before
+
+
 @pytest.mark.parametrize(("key", "other"), [("replica", 1), ("engine", "fused"), ("config_hash", "1" * 12)])
 def test_a_checkpoint_of_another_replica_or_engine_is_refused(file, key, other):
     made = {"config_hash": "0" * 12, "engine": "reference", "replica": 0}
@@ -105,7 +138,7 @@ def test_a_whole_checkpoint_that_no_training_can_take_over_is_damaged(half_way, 
         content = decode(path.read_bytes())
         content["state"]["training"].pop("log")
         path.write_bytes(encode(content))
-    assert f"{name}: damaged" in half_way.run().require_message(EXIT_USAGE)
+    assert f"{name}.previous: damaged" in half_way.run().require_message(EXIT_USAGE)
     half_way.previous.write_bytes(original)
     ended = half_way.run()
     assert f"{name}: damaged checkpoint" in ended.lines[0]

@@ -137,3 +137,16 @@ def test_a_file_system_without_locks_is_named_with_the_lock_file(monkeypatch, tm
     lock = tmp_path / "0.lock"
     with pytest.raises(UserError, match=f"^{lock}: .*locks"), lock_replica(lock, "p/e"):
         pass
+
+
+def test_a_lock_file_on_a_full_disk_is_named_and_let_go(monkeypatch, tmp_path):
+    def pwrite(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    lock = tmp_path / "0.lock"
+    with monkeypatch.context() as changed:
+        changed.setattr(os, "pwrite", pwrite)
+        with pytest.raises(OSError, match="0.lock"), lock_replica(lock, "p/e"):
+            pass
+    with lock_replica(lock, "p/e"):
+        pass

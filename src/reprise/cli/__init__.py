@@ -104,9 +104,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     training was put off. Where a signal stopped another command, it is 128 plus the signal's number.
     """
     command = ""
-    for stream in (sys.stdout, sys.stderr):
-        # Not each terminal knows each letter, and no result is lost for one of them. A closed stream is None.
-        if isinstance(stream, io.TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as under some daemons
+            setattr(sys, name, io.StringIO())
+        # Not each terminal knows each letter, and no result is lost for one of them.
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
         parser = _make_parser()

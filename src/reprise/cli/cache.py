@@ -47,5 +47,5 @@ def read_locked_outputs(lock: Path) -> dict[str, str]:
     try:
         stages = load_yaml(lock)["stages"]
         return {out["md5"]: out["path"] for stage in stages.values() for out in stage["outs"]}
-    except (KeyError, TypeError, AttributeError):
+    except (UserError, KeyError, TypeError, AttributeError):
         raise UserError(f"{lock}: damaged (no stages with outputs); `git checkout {lock}` brings it back") from None

@@ -6,6 +6,7 @@ The sizes of the caches are among the options. On a file system that several kin
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import functools
 import hashlib
@@ -157,6 +158,7 @@ def build_library(name: str) -> Path:
 
     Raises:
         NoCompiler: There is no compiler, or it refuses the source.
+        OSError: The folder cannot be written, or its disk is full.
     """
     compiler = _find_compiler()
     path = get_build_folder() / f"{name}-{_compute_fingerprint(compiler, name)}.so"
@@ -164,13 +166,22 @@ def build_library(name: str) -> Path:
         with _lock_build(path):
             if not _is_trusted(path):
                 _LOG.debug("compiling %s", path)
-                _protect_folder(path.parent)
-                with atomic_path(path) as temporary:
-                    _compile(compiler, find_source(name), temporary)
-                write_atomically(_get_digest_path(path), hashlib.sha256(path.read_bytes()).hexdigest())
-                for file in (path, _get_digest_path(path)):
-                    file.chmod(file.stat().st_mode & ~_WRITABLE_BY_OTHERS)
+                try:
+                    _write_library(compiler, find_source(name), path)
+                except OSError as error:
+                    reason = f"{error.strerror} (or name another folder for compiled engines with {BUILD})"
+                    raise OSError(error.errno, reason, error.filename) from None
     return path
+
+
+def _write_library(compiler: list[str], source: Path, path: Path) -> None:
+    """Compile a source to `path`, with its SHA-256 beside it, writable by nobody else."""
+    _protect_folder(path.parent)
+    with atomic_path(path) as temporary:
+        _compile(compiler, source, temporary)
+    write_atomically(_get_digest_path(path), hashlib.sha256(path.read_bytes()).hexdigest())
+    for file in (path, _get_digest_path(path)):
+        file.chmod(file.stat().st_mode & ~_WRITABLE_BY_OTHERS)
 
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -248,6 +259,8 @@ def _compile(compiler: list[str], source: Path, target: Path) -> None:
             if not march:
                 _LOG.warning("reprise: %s refused -march=native: %s is compiled, slower", compiler[0], source.name)
             return
+        if os.strerror(errno.ENOSPC) in result.stderr:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
         if result.returncode < 0:  # killed, perhaps for want of memory; the slower library would stay
             break
     lines = [line.strip() for line in result.stderr.splitlines() if "error" in line]

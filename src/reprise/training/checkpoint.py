@@ -6,6 +6,7 @@ File: 8 bytes of magic, 32 bytes of SHA-256 over the rest, then what `torch.save
 
 import hashlib
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,15 +53,20 @@ class CheckpointFile:
         self.path = path
         self.previous = path.with_name(path.name + ".previous")
         self.identity = {"config_hash": config_hash, "engine": engine, "replica": replica}
+        self._is_damaged = False
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write the state; the one written before becomes the older file."""
+        """Write the state; the one written before becomes the older file, unless it is damaged."""
         data = encode({"identity": self.identity, "state": state})
         with atomic_path(self.path) as temporary:
-            temporary.write_bytes(data)
-            # Only once the new one is written: on a full disk both old ones stay as they are.
-            if self.path.exists():
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            # Only once the new one is on the disk: on a full disk both old ones stay as they are.
+            if self.path.exists() and not self._is_damaged:
                 self.path.replace(self.previous)
+        self._is_damaged = False
 
     def load(
         self, log: Callable[[str], None], restore: Callable[[dict[str, Any]], None] = lambda _: None
@@ -88,10 +94,12 @@ class CheckpointFile:
                 restore(content["state"])
                 return content["state"]
             except (DamagedCheckpoint, FileNotFoundError) as error:
+                self._is_damaged = self._is_damaged or path == self.path
                 next_step = "; trying the one before it" if path != paths[-1] else ""
                 log(f"{path}: damaged checkpoint ({error}){next_step}")
         if paths:
-            raise UserError(f"{self.path}: damaged, and no older one is whole; remove it to train from the start")
+            names, them = " and ".join(map(str, paths)), "both" if len(paths) > 1 else "it"
+            raise UserError(f"{names}: damaged; remove {them} to train from the start")
         return None
 
     def remove(self) -> None:

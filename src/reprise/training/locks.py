@@ -66,8 +66,12 @@ def _acquire(path: Path, message: str, wait: bool = False) -> int:
             remedy = f"move {path.parent} to a disk that has them and leave a link"
             raise UserError(f"{path}: this file system has no locks ({error.strerror}); {remedy}") from None
         raise
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, f"{os.getpid()} {platform.node()}".encode(), 0)
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()} {platform.node()}".encode(), 0)
+    except OSError as error:
+        os.close(handle)
+        raise OSError(error.errno, error.strerror, str(path)) from None
     return handle
 
 

@@ -21,7 +21,7 @@ from reprise.data.corpus import SENTENCE_END, SPLITS, Corpus
 from reprise.engines.clipping import clip_gradients
 from reprise.engines.readable import LossReceiver
 from reprise.engines.stack import Member, Stack, compute_result, join_stack
-from reprise.errors import UserError, is_memory_error
+from reprise.errors import UserError, is_memory_error, shorten
 from reprise.files import dump_canonical_json
 from reprise.records.record import Outcome
 from reprise.records.resolved import Resolved
@@ -107,15 +107,30 @@ class Training(ABC):
         """Load the corpus of the training.
 
         Raises:
-            UserError: There is none, the file is no corpus, or it lacks one of the splits.
+            UserError: There is none, the file is no corpus, it was made from other data, or it lacks one of the splits.
         """
         if self.path is None:
             raise UserError("this protocol needs a prepared corpus; name it with --corpus")
         corpus = Corpus.load(self.path)
+        self._require_configured_data(corpus)
         self.vocabulary_sha256 = hashlib.sha256(dump_canonical_json(corpus.vocabulary).encode()).hexdigest()
         if missing := [split for split in splits if split not in corpus.splits]:
             raise UserError(f"{self.path}: no {missing[0]} split, {self._requirement}")
         return corpus
+
+    def _require_configured_data(self, corpus: Corpus) -> None:
+        """Raise `UserError` for a corpus of another dataset, other options or other raw files than configured."""
+        made_from, data = corpus.provenance, self.config["data"]
+        if not made_from:  # no preparation wrote it, so it says nothing of its data
+            return
+        # An option that was added later is missing in an older corpus, which has its default.
+        options = {name: made_from.get("options", {}).get(name, value) for name, value in data["options"].items()}
+        for key, made_value in (made_from | {"options": options}).items():
+            if made_value != data[key]:
+                raise UserError(
+                    f"{self.path}: key provenance.{key}: {shorten(made_value)}, not {shorten(data[key])}; "
+                    "name the experiment's own corpus, or omit --corpus and make it with `reprise prepare`"
+                )
 
     def load_words(self, running: bool = True) -> Corpus:
         """Load a corpus of words: three splits of sentences that end with `</s>` or, if allowed, of `running` text.

@@ -37,8 +37,11 @@ class Log:
         stamped = f"{datetime.now():%H:%M:%S} {line.rstrip()}"
         _LOG.info(stamped)
         self.path.parent.mkdir(parents=True, exist_ok=True)  # somebody may have tidied up
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(stamped + "\n")
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(stamped + "\n")
+        except OSError as error:  # of a write, which does not know the file's name
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
 
 
 def list_missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tuple[Resolved, int]]:

@@ -104,7 +104,10 @@ def _parse_weights(content: bytes) -> tuple[dict[str, Any], dict[str, int], dict
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     stored = json.loads(header["__metadata__"][_KEY])
     metadata = {key: stored[key] for key in ("format", "experiment", "config_hash", "vocabulary_sha256", "replica")}
-    return metadata, {str(unit): int(count) for unit, count in stored["at"].items()}, tensors
+    position = dict(stored["at"])
+    if not all(type(count) is int and count >= 0 for count in position.values()):
+        raise ValueError("the epoch or step of the weights is no count")
+    return metadata, position, tensors
 
 
 def _require_same_parameters(

@@ -177,6 +177,10 @@ KINDS = {
         *("cache c", "dvc.lock", "git checkout dvc.lock"),
         *(folder("c/files/md5"), written("dvc.lock", "schema: '2.0'\n")),
     ),
+    "a lock cut in a line": (
+        *("cache c", "dvc.lock", "git checkout dvc.lock"),
+        *(folder("c/files/md5"), written("dvc.lock", "schema: '2.0'\nstages:\n  a:\n    cmd")),
+    ),
 }
 FAIL = {"claims altered", "a file where a folder is wanted", "a file for the results"}
 FAIL |= {"a folder for metrics", "a folder for claims"}

@@ -34,6 +34,13 @@ def test_completion_knows_commands_and_options(shell, capsys):
     assert all(name in script for name in (*cli.COMMANDS, "replica", "tier"))
 
 
+def test_a_closed_output_ends_no_command(monkeypatch):
+    """As under some daemons: Python then has no stream at all."""
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    assert cli.main(["list", "--tier", "quick"]) == 0
+
+
 @pytest.mark.parametrize(("encoding", "printed"), [("ascii", "? 1 ?2"), ("latin-1", "§ 1 ?2"), ("utf-8", "§ 1 −2")])
 def test_what_a_terminal_cannot_show_ends_no_command(monkeypatch, encoding, printed):
     def show(options):

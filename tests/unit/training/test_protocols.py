@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -308,7 +307,8 @@ def test_a_corpus_that_does_not_fit_is_refused(small, protocol, other, message):
     """None at all, that of another protocol, and its own with other boundaries or folds."""
     resolved, path = small.resolved(protocol), None
     if other in PROTOCOLS:
-        path = Path(small.resolved(other).corpus)
+        path = small.folder / "other.npz"
+        replace(small.loaded(other), provenance={}).save(path)
     elif other:
         corpus, path = small.loaded(protocol), small.folder / "other.npz"
         if "fold" in other:
@@ -319,6 +319,24 @@ def test_a_corpus_that_does_not_fit_is_refused(small, protocol, other, message):
         corpus.save(path)
     with pytest.raises(UserError, match=message):
         build_training(resolved, 0, path, "auto")
+
+
+@pytest.mark.parametrize("key", ["dataset", "options", "raw"])
+def test_a_corpus_of_other_data_than_configured_is_refused(small, tmp_path, key):
+    """Its text would do, and the record would name a text that the model has not read."""
+    resolved, corpus = small.resolved("subsequence-sgd"), small.loaded("subsequence-sgd")
+    options = corpus.provenance["options"]
+    others = {"dataset": "other", "options": options | {next(iter(options)): -1}, "raw": {"a.txt": "sha256:0"}}
+    replace(corpus, provenance=corpus.provenance | {key: others[key]}).save(tmp_path / "c.npz")
+    with pytest.raises(UserError, match=rf"c\.npz: key provenance\.{key}: "):
+        build_training(resolved, 0, tmp_path / "c.npz", "auto")
+
+
+def test_a_corpus_from_before_an_option_was_added_is_read(small, tmp_path):
+    resolved, corpus = small.resolved("subsequence-sgd"), small.loaded("subsequence-sgd")
+    options = dict(list(corpus.provenance["options"].items())[1:])
+    replace(corpus, provenance=corpus.provenance | {"options": options}).save(tmp_path / "c.npz")
+    build_training(resolved, 0, tmp_path / "c.npz", "auto")
 
 
 def together(stack, trainings, states=None):

@@ -156,6 +156,9 @@ HOSTILE = {
     "no epoch": lambda path, own: save_file(
         own, path, {"reprise": json.dumps(json.loads(metadata_of(path)["reprise"]) | {"at": 3})}
     ),
+    "no count": lambda path, own: save_file(
+        own, path, {"reprise": json.dumps(json.loads(metadata_of(path)["reprise"]) | {"at": {"epoch": float("inf")}})}
+    ),
     "deep": lambda path, own: save_file(own, path, {"reprise": "[" * 100_000}),
     "renamed": renamed,
     "not finite": lambda path, own: save_file(
