@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.data.corpus import Corpus
+from reprise.data.corpus import Corpus, pack_sparse_rows
 from reprise.errors import UserError
 
 NOT_TOP = "@notTop"
@@ -44,9 +44,8 @@ class BooleanCSR:
     @classmethod
     def from_dense(cls, dense: np.ndarray) -> BooleanCSR:
         """Return the ones of a matrix (n, columns)."""
-        rows, indices = np.nonzero(dense)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(dense)))])
-        return cls(indptr, indices, dense.shape[1])
+        indptr, indices = pack_sparse_rows(dense)
+        return cls(indptr, indices.astype(np.int64), dense.shape[1])
 
     @classmethod
     def identity(cls, size: int) -> BooleanCSR:

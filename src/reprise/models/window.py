@@ -20,7 +20,7 @@ class WindowModel(nn.Module):
     def __init__(self, vocabulary: int, embedding_size: int, hidden_size: int, window: int, direct: bool) -> None:
         super().__init__()
         V, d, H, n = vocabulary, embedding_size, hidden_size, window
-        self.vocabulary, self.embedding, self.hidden, self.window, self.direct = V, d, H, n, direct
+        self.vocabulary, self.direct = V, direct
         # row w of E is the vector of word w
         W3 = {"W3": (V, n * d)} if direct else {}
         declare_parameters(self, E=(V, d), W1=(H, n * d), b1=(H,), W2=(V, H), **W3, b3=(V,))

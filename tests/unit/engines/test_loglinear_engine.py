@@ -11,7 +11,6 @@ from loglinear_helpers import KINDS, model, windows
 from reprise.engines.loglinear.classes import Classes
 from reprise.engines.loglinear.native import FusedEngine, LazyRMSProp, linear
 from reprise.engines.loglinear.reference import ReferenceEngine, RMSPropSettings
-from reprise.training.protocols.loglinear import make_rmsprop_settings
 
 pytestmark = pytest.mark.usefixtures("march")
 
@@ -69,8 +68,8 @@ def test_words_below_the_floor_give_no_gradient_and_their_loss_counts(kind, engi
 
 def test_the_floor_reaches_the_engine():
     options = {"learning_rate": 0.001, "rho": 0.9, "epsilon": 1e-8, "optimiser": "rmsprop"}
-    assert make_rmsprop_settings(options).floor == 0.0
-    assert make_rmsprop_settings(options | {"probability_floor": 1e-7}).floor == 1e-7
+    assert RMSPropSettings.from_options(options).floor == 0.0
+    assert RMSPropSettings.from_options(options | {"probability_floor": 1e-7}).floor == 1e-7
 
 
 def test_classes_hold_the_types_with_the_same_features():

@@ -1,6 +1,9 @@
 """The loss of the log-linear RNN, window by window, and its engine with autograd: what the fast one is held to."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -30,6 +33,18 @@ class RMSPropSettings:
     epsilon: float
     epsilon_inside: float = 0.0
     floor: float = 0.0
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> RMSPropSettings:
+        """Make the settings of a training; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras 1.0.2."""
+        is_beside = options["optimiser"] == "rmsprop"
+        return cls(
+            learning_rate=options["learning_rate"],
+            rho=options["rho"],
+            epsilon=options["epsilon"] if is_beside else 0.0,
+            epsilon_inside=0.0 if is_beside else options["epsilon"],
+            floor=options.get("probability_floor", 0.0),
+        )
 
 
 class LogLinearLoss:

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from reprise.engines.loglinear.reference import RMSPropSettings
 from reprise.engines.optimisers import INITIAL_MEAN_SQUARES
 from reprise.engines.stack.loglinear import LogLinearMember
 from reprise.engines.stack.member import NAME, Member, Request, compute_result
@@ -41,10 +42,9 @@ def join_stack(stack: Stack, protocol: str, model: nn.Module, options: Mapping[s
         case "line-epochs":
             return LineMember(stack, model, Adam(), clip)
         case "windows":
-            epsilon, epsilon_inside = options["epsilon"], 0.0
-            if options["optimiser"] == "rmsprop-epsilon-inside":
-                epsilon, epsilon_inside = epsilon_inside, epsilon
-            return LogLinearMember(stack, model, RMSProp(options["rho"], epsilon, epsilon_inside))
+            settings = RMSPropSettings.from_options(options)
+            rms = RMSProp(settings.rho, settings.epsilon, settings.epsilon_inside)
+            return LogLinearMember(stack, model, rms)
         case "window-sgd":
             return WindowMember(stack, model, SGD(), clip)
         case "tagging" | "sentence-labels":

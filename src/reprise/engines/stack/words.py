@@ -133,9 +133,9 @@ class GatedMember(GatedLoss, Member):
     def __init__(self, stack: Any, model: GatedLanguageModel, *arguments: Any, **options: Any) -> None:
         super().__init__(stack, model, *arguments, **options)
         self.device, self.make_initial_state, self.matrix_tables = stack.device, model.initial_state, ()
-        self.forward = SHARED_PRODUCTS.get(type(model), type(model).__call__)
         if type(model) not in SHARED_PRODUCTS:
             return
+        self.forward = SHARED_PRODUCTS[type(model)]
         self.V, self.K, self.matrix_index = model.vocabulary, model.matrices, model.matrix_index
         if self.K > 1:  # a word is read as its number among those of the window; each of these has its matrix
             self.matrix_tables = f"U_h{model.candidate}", f"b_h{model.candidate}"

@@ -1,6 +1,5 @@
 """The training of document 004, sections 5.3 and 5.4, as Keras does it: RMSProp on windows of words, stopped early."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -97,7 +96,7 @@ class WindowRMSProp(Epochs):
         if self.text.is_carried and number == 0:
             self.engine.reset(x.shape[1])
         if training:
-            return (yield self.engine.train(x, y, make_rmsprop_settings(self.options)))
+            return (yield self.engine.train(x, y, RMSPropSettings.from_options(self.options)))
         if self.part in self.loss_receivers and not self.text.is_carried:
             return self._read_windows(x, y, self.loss_receivers[self.part])
         return (yield self.engine.evaluate(x, y))
@@ -191,15 +190,3 @@ class WindowRMSProp(Epochs):
 
     def _make_entropy_metric(self, split: str, name: str, value: float) -> dict[str, Any]:
         return make_metric(split, name, value, "nats/token", self.counts[split])
-
-
-def make_rmsprop_settings(options: Mapping[str, Any]) -> RMSPropSettings:
-    """Make RMSProp's settings; "rmsprop-epsilon-inside" has its epsilon inside the root, as Keras up to 1.0.2."""
-    is_beside = options["optimiser"] == "rmsprop"
-    return RMSPropSettings(
-        learning_rate=options["learning_rate"],
-        rho=options["rho"],
-        epsilon=options["epsilon"] if is_beside else 0.0,
-        epsilon_inside=0.0 if is_beside else options["epsilon"],
-        floor=options.get("probability_floor", 0.0),
-    )
