@@ -4,7 +4,7 @@ from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED
 
 ANSWER_MEANINGS = {
     AGREES: "every judged comparison is significant (one-sided, 2.5 %).",
-    DISAGREES: "the opposite of one comparison is significant after Holm's correction for their number.",
+    DISAGREES: "the opposite of one comparison is significant after Holm's correction over all comparisons.",
     UNDECIDED: "the runs show neither the claim nor its opposite.",
 }
 """When a claim has which answer."""
