@@ -110,9 +110,8 @@ class LogLinearLoss:
             a = model.compute_adaptors(h[-1])
             return a.sum(), {"log_p": model.compute_log_p(a)}
         y = batch["y"]
-        a = model.compute_adaptors(
-            h.flatten(0, 1) if y.dim() == 2 else h[-1]
-        )  # of the last word alone, or of every one
+        predicting = h.flatten(0, 1) if y.dim() == 2 else h[-1]  # the states of every word, or of the last alone
+        a = model.compute_adaptors(predicting)
         log_p = self.compute_log_p(y.flatten(), model, a)
         clamped = log_p.clamp(math.log(self.floor), math.log1p(-self.floor)) if self.floor else log_p
         return -clamped.sum() / y.numel(), {"nats": -log_p.sum()} | (name_states(after) if carried else {})
