@@ -249,7 +249,7 @@ def test_a_prepared_corpus_of_the_right_size_is_read_and_named(tmp_path):
     assert np.array_equal(data.targets, tokens[1 : 1 + rntn.BLOCK * rntn.LENGTH])
     assert set(np.diff(data.offsets)) == {rntn.LENGTH}
     data, _ = rntn.find_text(TINY["rntn"]["sentences"], rntn.BLOCK, tmp_path)
-    assert np.array_equal(data.targets, tokens[: data.tokens])
+    assert np.array_equal(data.targets, tokens[: data.token_count])
     assert data.reset.sum() > 1
     data, _ = rntn.find_text(TINY["rntn"]["r-rntn"], 2000, tmp_path)
     assert (len(data) % rntn.BLOCK, 0 < len(data) < 2000) == (0, True), "too short a corpus gives whole blocks"
@@ -258,7 +258,7 @@ def test_a_prepared_corpus_of_the_right_size_is_read_and_named(tmp_path):
 def test_without_a_corpus_random_words_and_lines_are_like_the_real_ones(tmp_path):
     data, origin = rntn.find_text(TINY["rntn"]["sentences"], 4000, tmp_path)
     assert ("random" in origin, len(data)) == (True, 4000)
-    assert data.tokens / len(data) == pytest.approx(14.0, abs=0.5)  # that of the Penn Treebank
+    assert data.token_count / len(data) == pytest.approx(14.0, abs=0.5)  # that of the Penn Treebank
     assert np.bincount(data.targets)[0] < np.bincount(data.targets).max() * 2
     corpus, _ = gso.make_lines(TINY["gso"]["none"], 60, tmp_path)
     lengths = np.diff(corpus.splits["lines"].offsets)
