@@ -101,7 +101,8 @@ def make_member(stack: Any, model: Any) -> Any:
     """Return a member of a stack that trains as the Engine does."""
     from reprise.engines.stack import join_stack
 
-    return join_stack(stack, "windows", model, {"optimiser": "rmsprop", "rho": Task.rho, "epsilon": Task.epsilon})
+    options = {"optimiser": "rmsprop", "learning_rate": Task.learning_rate, "rho": Task.rho, "epsilon": Task.epsilon}
+    return join_stack(stack, "windows", model, options)
 
 
 def build_model(task: Task, generator: Any = None) -> Any:

@@ -120,9 +120,10 @@ class Training(ABC):
 
     def _require_configured_data(self, corpus: Corpus) -> None:
         """Raise `UserError` for a corpus of another dataset, other options or other raw files than configured."""
-        made_from, data = corpus.provenance, self.config["data"]
+        made_from = corpus.provenance
         if not made_from:  # no preparation wrote it, so it says nothing of its data
             return
+        data = self.config["data"]
         # An option that was added later is missing in an older corpus, which has its default.
         options = {name: made_from.get("options", {}).get(name, value) for name, value in data["options"].items()}
         for key, made_value in (made_from | {"options": options}).items():
