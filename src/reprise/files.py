@@ -59,14 +59,21 @@ def write_atomically(path: Path | str, content: str | bytes) -> None:
         temporary.write_bytes(data)
 
 
-def read_whole(path: Path) -> bytes:
-    """Return the content of a file. An `OSError` names `path`, also one of a disk that fails while it is read."""
+@contextlib.contextmanager
+def name_file_in_errors(path: Path) -> Iterator[None]:
+    """Name `path` in an `OSError` of the body that names no file: reads and writes of an open file know no name."""
     try:
-        return path.read_bytes()
+        yield
     except OSError as error:
         if error.errno is None or error.filename is not None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def read_whole(path: Path) -> bytes:
+    """Return the content of a file. An `OSError` names `path`, also one of a disk that fails while it is read."""
+    with name_file_in_errors(path):
+        return path.read_bytes()
 
 
 def entry_exists(path: Path) -> bool:

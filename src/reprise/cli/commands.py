@@ -94,6 +94,9 @@ WEIGHTS = make_argument(
     "--weights", choices=get_args(Keep), help="which replicas keep their weights; default: as configured"
 )
 DEVICE = make_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
+CORPUS = make_argument(
+    "--corpus", type=make_file_type("--corpus", "corpus.npz"), help="default: where the pipeline puts it"
+)
 WEIGHTS_ARGUMENTS = (
     make_argument("--replica", type=_REPLICA, default=0, help="default: 0"),
     make_argument(
@@ -102,9 +105,7 @@ WEIGHTS_ARGUMENTS = (
         metavar="FILE",
         help="default: where training leaves them",
     ),
-    make_argument(
-        "--corpus", type=make_file_type("--corpus", "corpus.npz"), help="default: where the pipeline puts it"
-    ),
+    CORPUS,
 )
 """What commands take that read kept weights."""
 
@@ -130,9 +131,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         TIER,
         make_argument("--config", type=Path, help="a resolved configuration; default: worked out from config/"),
         make_argument("--hash", metavar="CONFIG_HASH", help="train this configuration or nothing; for the pipeline"),
-        make_argument(
-            "--corpus", type=make_file_type("--corpus", "corpus.npz"), help="default: where the pipeline puts it"
-        ),
+        CORPUS,
         make_argument(
             "--output",
             type=make_file_type("--output", "record.json"),

@@ -53,7 +53,7 @@ class CheckpointFile:
         self.path = path
         self.previous = path.with_name(path.name + ".previous")
         self.identity = {"config_hash": config_hash, "engine": engine, "replica": replica}
-        self._is_damaged = False
+        self._is_newest_damaged = False
 
     def save(self, state: dict[str, Any]) -> None:
         """Write the state; the one written before becomes the older file, unless it is damaged."""
@@ -64,9 +64,9 @@ class CheckpointFile:
                 file.flush()
                 os.fsync(file.fileno())
             # Only once the new one is on the disk: on a full disk both old ones stay as they are.
-            if self.path.exists() and not self._is_damaged:
+            if self.path.exists() and not self._is_newest_damaged:
                 self.path.replace(self.previous)
-        self._is_damaged = False
+        self._is_newest_damaged = False
 
     def load(
         self, log: Callable[[str], None], restore: Callable[[dict[str, Any]], None] = lambda _: None
@@ -94,7 +94,7 @@ class CheckpointFile:
                 restore(content["state"])
                 return content["state"]
             except (DamagedCheckpoint, FileNotFoundError) as error:
-                self._is_damaged = self._is_damaged or path == self.path
+                self._is_newest_damaged = self._is_newest_damaged or path == self.path
                 next_step = "; trying the one before it" if path != paths[-1] else ""
                 log(f"{path}: damaged checkpoint ({error}){next_step}")
         if paths:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reprise.errors import Interrupted, UserError
+from reprise.files import name_file_in_errors
 
 _LONGEST = 512
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -67,11 +68,12 @@ def _acquire(path: Path, message: str, wait: bool = False) -> int:
             raise UserError(f"{path}: this file system has no locks ({error.strerror}); {remedy}") from None
         raise
     try:
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()} {platform.node()}".encode(), 0)
-    except OSError as error:
+        with name_file_in_errors(path):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()} {platform.node()}".encode(), 0)
+    except OSError:
         os.close(handle)
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
     return handle
 
 

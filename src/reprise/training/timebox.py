@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from reprise.errors import Interrupted, UserError
-from reprise.files import describe_os_error, entry_exists
+from reprise.files import describe_os_error, entry_exists, name_file_in_errors
 from reprise.records.record import load_record
 from reprise.records.resolved import Resolved
 from reprise.training.jobs import run_jobs
@@ -37,11 +37,8 @@ class Log:
         stamped = f"{datetime.now():%H:%M:%S} {line.rstrip()}"
         _LOG.info(stamped)
         self.path.parent.mkdir(parents=True, exist_ok=True)  # somebody may have tidied up
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(stamped + "\n")
-        except OSError as error:  # of a write, which does not know the file's name
-            raise OSError(error.errno, error.strerror, str(self.path)) from None
+        with name_file_in_errors(self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(stamped + "\n")
 
 
 def list_missing(experiments: Iterable[Resolved], roots: Sequence[Path]) -> list[tuple[Resolved, int]]:
