@@ -16,14 +16,15 @@ struct Rates {
   }
 };
 
-constexpr int GROUP = 4 * NARROW_ROWS;
+constexpr int GROUP = 16 * TILE_ROWS;
+constexpr int AHEAD = 512;  // floats that an update fetches before it comes to them
 
-// out (R, NARROW) = d' h. d is (depth, R), R numbers a row; h (depth, NARROW) is a tile.
+// out (R, TILE) = d' h. d is (depth, R), R numbers a row; h (depth, TILE) is a tile.
 template <int R>
 INLINE void compute_gradient_block(int depth, const float* d, const float* tile, float* out, long row) {
-  vec sum[R][2] = {};
-  add_products_ahead(sum, depth, d, 1, R, tile, (long)depth * NARROW);
-  store_block<R, 2>(sum, out, row);
+  vec sum[R][TILE_VECTORS] = {};
+  add_products(sum, depth, d, 1, R, tile, TILE);
+  store_block(sum, out, row);
 }
 
 extern "C" {
@@ -119,48 +120,40 @@ void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float*
   }
 }
 
-// The same for p (rows, H) whose gradient is d' h, d (depth, rows) and h (depth, H).
+// The same for p (rows, H) whose gradient is d' h, with d (depth, rows) and h (depth, H).
 //
-// The gradient of a group of rows goes by the cache: updating blocks of p and a as they come out of the product, rows
-// apart in memory, takes three times as long as going through them in order.
+// A group of rows at a time, so that its gradient and its part of d stay in the cache. Updating blocks of p and a as
+// they come out of the product, rows apart in memory, takes three times as long as going through them in order.
 void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, const float* h, float* p, float* a,
                                 const Rates* by) {
   const Rates rates = *by;
   static thread_local Floats tile_buffer, column_buffer, gradient_buffer;
-  const int width = rounded_up(H, NARROW), row = width + NARROW;  // no power of two: sets of the cache
+  const int width = rounded_up(H, TILE), row = width + TILE;  // no power of two: sets of the cache
   const long apart = depth + 1;  // distances that are no powers of two either
-  tile_buffer.reserve(apart * width), column_buffer.reserve(apart * rows), gradient_buffer.reserve((size_t)GROUP * row);
+  tile_buffer.reserve(apart * width), column_buffer.reserve(apart * GROUP), gradient_buffer.reserve((size_t)GROUP * row);
   // Looked up once: each look-up of a thread's own memory is a call.
   float *const tiles = tile_buffer.data, *const columns = column_buffer.data, *const gradient = gradient_buffer.data;
   // A few rows at a time: a column of h lies on as many pages as there are rows.
   for (int first = 0; first < depth; first += LANES)
     for (int j = 0; j < width; j += LANES)
       for (int s = first; s < std::min(depth, first + LANES); s++)
-        store(tiles + (j / NARROW * apart + s) * NARROW + j % NARROW,
+        store(tiles + (j / TILE * apart + s) * TILE + j % TILE,
               j < H ? load_partial(h + (long)s * H + j, H - j) : zeros());
-  const auto blocks = [&](int start, auto&& f) { for_each_block<NARROW_ROWS>(std::min(GROUP, rows - start), f); };
-  for (int s = 0; s < depth; s++)
-    for (int start = 0; start < rows; start += GROUP)
-      blocks(start, [&](auto size, int first) {
-        std::memcpy(columns + (start + first) * apart + s * size, d + (long)s * rows + start + first,
-                    sizeof(float) * size);
-      });
   for (int start = 0; start < rows; start += GROUP) {
     const int count = std::min(GROUP, rows - start);
-    for (int j = 0; j < H; j += NARROW)
-      blocks(start, [&](auto size, int first) {
-        // What is updated next is under way while the product is computed.
-        const long begin = (long)start * H + ((long)j * count + (long)first * NARROW) * H / width;
-        for (int i = 0; i < 2 * size; i++) {
-          __builtin_prefetch(p + begin + i * 16, 1, 2);
-          __builtin_prefetch(a + begin + i * 16, 1, 2);
-        }
-        compute_gradient_block<size>(depth, columns + (start + first) * apart, tiles + j * apart,
-                                     gradient + (long)first * row + j, row);
+    for (int s = 0; s < depth; s++)
+      for_each_block<TILE_ROWS>(count, [&](auto size, int first) {
+        std::memcpy(columns + first * apart + s * size, d + (long)s * rows + start + first, sizeof(float) * size);
+      });
+    for (int j = 0; j < H; j += TILE)
+      for_each_block<TILE_ROWS>(count, [&](auto size, int first) {
+        compute_gradient_block<size>(depth, columns + first * apart, tiles + j * apart, gradient + (long)first * row + j,
+                                     row);
       });
     for (int r = 0; r < count; r++)
       for (int j = 0; j < H; j += LANES) {
         const long at = (long)(start + r) * H + j;
+        __builtin_prefetch(p + at + AHEAD, 1, 2), __builtin_prefetch(a + at + AHEAD, 1, 2);
         rates.update(p + at, a + at, load(gradient + r * row + j), H - j);
       }
   }

@@ -25,66 +25,66 @@ struct Window {  // what a layer reads and leaves; h_0 and c_0 may be null: zero
 
 struct LSTMLayer {
   const int H, width, d_row;  // units, padded units, row of `d` (no power of two: sets of the cache)
-  Floats down, up;            // U in tiles [width / NARROW][4][H][NARROW] by unit, U' in [width / NARROW][4H][NARROW]
-  Floats sums;                // (B, 4, NARROW): of the gates of some units
+  Floats down, up;            // U in tiles [width / TILE][4][H][TILE] by unit, U' in [width / TILE][4H][TILE]
+  Floats sums;                // (B, 4, TILE): of the gates of some units
   Floats d, dh, dc;
 
-  explicit LSTMLayer(int H) : H(H), width(rounded_up(H, NARROW)), d_row(4 * H + LANES) {
+  explicit LSTMLayer(int H) : H(H), width(rounded_up(H, TILE)), d_row(4 * H + LANES) {
     down.reserve((size_t)width * 4 * (H + 1)), up.reserve((size_t)width * 4 * H);
   }
 
   // Their distance is no power of two: sets of the cache.
-  float* down_tile(int unit, int gate) const { return down.data + ((size_t)unit * 4 + gate * NARROW) * (H + 1); }
+  float* down_tile(int unit, int gate) const { return down.data + ((size_t)unit * 4 + gate * TILE) * (H + 1); }
 
   void pack_down(const float* U) {
     for (int i = 0; i < H; i++)  // in the order of memory
       for (int gate = 0; gate < 4; gate++)
-        for (int unit = 0; unit < H; unit += NARROW)
-          pack_piece(U + ((size_t)i * 4 + gate) * H + unit, 0, 1, H - unit, down_tile(unit, gate) + i * NARROW);
+        for (int unit = 0; unit < H; unit += TILE)
+          pack_piece(U + ((size_t)i * 4 + gate) * H + unit, 0, 1, H - unit, down_tile(unit, gate) + i * TILE);
   }
 
   void pack_up(const float* U) {
-    for (int unit = 0; unit < H; unit += NARROW)
+    for (int unit = 0; unit < H; unit += TILE)
       pack_transposed_piece(U + (size_t)unit * 4 * H, 4 * H, 4 * H, H - unit, up.data + (size_t)unit * 4 * H);
   }
 
   void forward(const Window& w, const float* U) {
     pack_down(U);
-    sums.reserve((size_t)w.B * 4 * NARROW);
+    sums.reserve((size_t)w.B * 4 * TILE);
     const size_t step = (size_t)w.B * H;
     for (int t = 0; t < w.T; t++)
-      for (int unit = 0; unit < H; unit += NARROW) {
+      for (int unit = 0; unit < H; unit += TILE) {
         add_states(w, t, unit, t ? w.h + (t - 1) * step : w.h_0);
         step_forward(w, t, unit, t ? w.c + (t - 1) * step : w.c_0);
       }
   }
 
-  // sums = rows of x + h U of NARROW units.
+  // sums = rows of x + h U of TILE units.
   void add_states(const Window& w, int t, int unit, const float* h) const {
     for (int gate = 0; gate < 4; gate++)
       for (int s = 0; s < (h ? H : 1); s += PART) {
         const int depth = h ? std::min(PART, H - s) : 0;
-        float* out = sums.data + gate * NARROW;
+        float* out = sums.data + gate * TILE;
         const auto start = [&](int b) -> const float* {
           const long at = (long)t * w.B + b;
-          if (s) return out + (long)b * 4 * NARROW;
+          if (s) return out + (long)b * 4 * TILE;
           const float* x = w.x + ((w.number ? w.number[at] : at) * 4 + gate) * H + unit;
-          const float* next = x + (gate < 3 ? H : NARROW - 3 * H);  // of the product after this one
+          const float* next = x + (gate < 3 ? H : TILE - 3 * H);  // of the product after this one
           __builtin_prefetch(next), __builtin_prefetch(next + LANES);
           return x;
         };
-        const int n = s ? NARROW : H - unit;
-        multiply_piece(h + s, H, w.B, depth, down_tile(unit, gate) + (long)s * NARROW, start, out, 4 * NARROW, n);
+        const int n = s ? TILE : H - unit;
+        multiply_piece(h + s, H, w.B, depth, down_tile(unit, gate) + (long)s * TILE, start, out, 4 * TILE, n);
       }
   }
 
   void step_forward(const Window& w, int t, int first, const float* c) const {
     for (int b = 0; b < w.B; b++)
-      for (int unit = first; unit < std::min(H, first + NARROW); unit += LANES) {
+      for (int unit = first; unit < std::min(H, first + TILE); unit += LANES) {
         const int n = H - unit;
-        const float* v = sums.data + (long)b * 4 * NARROW + (unit - first);
-        const vec i = hard_sigmoid(load(v)), f = hard_sigmoid(load(v + NARROW));
-        const vec g = tanh(load(v + 2 * NARROW)), o = hard_sigmoid(load(v + 3 * NARROW));
+        const float* v = sums.data + (long)b * 4 * TILE + (unit - first);
+        const vec i = hard_sigmoid(load(v)), f = hard_sigmoid(load(v + TILE));
+        const vec g = tanh(load(v + 2 * TILE)), o = hard_sigmoid(load(v + 3 * TILE));
         const size_t row = ((size_t)t * w.B + b) * H + unit;
         vec cell = i * g;
         if (c) cell += f * load_partial(c + (size_t)b * H + unit, n);
@@ -105,12 +105,12 @@ struct LSTMLayer {
     std::memset(dc.data, 0, sizeof(float) * w.B * width);
     for (int t = w.T - 1; t >= 0; t--) {
       const float* outside = every ? dh_outside + t * step : t == w.T - 1 ? dh_outside : nullptr;
-      for (int unit = 0; t < w.T - 1 && unit < H; unit += NARROW)
+      for (int unit = 0; t < w.T - 1 && unit < H; unit += TILE)
         for (int s = 0; s < 4 * H; s += PART) {
           float* out = dh.data + unit;
           const auto start = [&](int b) { return s ? out + (long)b * width : nullptr; };
-          multiply_piece(d.data + s, d_row, w.B, std::min(PART, 4 * H - s), up.data + (size_t)unit * 4 * H + s * NARROW,
-                         start, out, width, NARROW);
+          multiply_piece(d.data + s, d_row, w.B, std::min(PART, 4 * H - s), up.data + (size_t)unit * 4 * H + s * TILE,
+                         start, out, width, TILE);
         }
       for (int b = 0; b < w.B; b++) step_backward(w, t, b, outside, d_gates);
     }

@@ -1,12 +1,11 @@
-// Products of a few rows with a matrix, in pieces of it that stay in the L1 cache while all the rows meet them.
+// Products of a few rows with a matrix, in pieces of it that stay in the L2 cache while all the rows meet them.
 //
-// A piece is PART rows of NARROW columns, packed: [PART][NARROW]. Numbers are summed in the order of the depth whatever
-// the pieces, since the sums of one go on where those of the last ended.
+// A piece is PART rows of TILE columns, packed: [PART][TILE]. Numbers are summed in the order of the depth whatever the
+// pieces, since the sums of one go on where those of the last ended.
 #pragma once
 #include <algorithm>
 #include <cstring>
 #include "activations.h"
-#include "caches.h"
 #include "floats.h"
 #include "products.h"
 
@@ -56,84 +55,66 @@ template <int K = 1> INLINE void transpose(vec* rows) {
   if constexpr (2 * K < LANES) transpose<2 * K>(rows);
 }
 
-// A piece takes up to two thirds of the L1 data cache.
-constexpr int PART = std::min(256, L1D_BYTES / (6 * NARROW) / LANES * LANES);
+// Columns of a tile, and rows of a block of sums. With 32 registers a step of the depth loads 10 times for 24
+// multiply-adds. Blocks of 12 x 2 load 14 times: on Intel's processors the loads then set the pace.
+constexpr int TILE_VECTORS = MANY ? 4 : 2, TILE = TILE_VECTORS * LANES, TILE_ROWS = MANY ? 6 : 5;
+
+constexpr int PART = 256;  // a piece of 16 to 64 KB
 
 INLINE vec load_partial_or_zeros(const float* p, int n) { return n > 0 ? load_partial(p, n) : zeros(); }
 
-// A tile's row: n <= NARROW numbers, or zeros where there are none.
+// A tile's row: n <= TILE numbers, or zeros where there are none.
 INLINE void begin_row(float* row, const float* numbers, int n) {
-  vec left = zeros(), right = zeros();
-  if (numbers && n >= NARROW) left = load_unaligned(numbers), right = load_unaligned(numbers + LANES);
-  else if (numbers) left = load_partial(numbers, n), right = load_partial_or_zeros(numbers + LANES, n - LANES);
-  store_unaligned(row, left);
-  store_unaligned(row + LANES, right);
+#pragma GCC unroll 4
+  for (int c = 0; c < TILE; c += LANES)
+    store_unaligned(row + c, numbers ? load_partial_or_zeros(numbers + c, n - c) : zeros());
 }
 
-// As add_products; with `ahead`, what lies so many numbers behind b comes to the L2 cache meanwhile.
-template <int R>
-INLINE void add_products_ahead(vec (&sum)[R][2], int depth, const float* a, long a_row, long a_step, const float* b,
-                               long ahead) {
-  for (int s = 0; s < depth; s++, a += a_step, b += NARROW) {
-    const vec left = load(b), right = load(b + LANES);
-    __builtin_prefetch(b + ahead, 0, 2);
-    if constexpr (LANES == 16) __builtin_prefetch(b + ahead + LANES, 0, 2);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; r++) {
-      const vec x = keep_in_register(broadcast(a[r * a_row]));
-      sum[r][0] += x * left;
-      sum[r][1] += x * right;
-    }
-  }
-}
-
-// out[r] (n <= NARROW columns) = start(r), or 0 where that is null, + row r of a times a piece.
+// out[r] (n <= TILE columns) = start(r), or 0 where that is null, + row r of a times a piece.
 //
 // The start is put where the sums will be, part of a tile to a whole one, and read from there: the blocks, of which one
 // is compiled for every number of rows, have no cases then.
 template <class Start>
 inline void multiply_piece(const float* a, long a_row, int rows, int depth, const float* piece, const Start& start,
                            float* out, long out_row, int n) {
-  alignas(vec) float part[NARROW_ROWS * NARROW];
-  const size_t bytes = sizeof(float) * std::min(n, NARROW);
-  for_each_block<NARROW_ROWS>(rows, [&](auto size, int first) {
+  alignas(vec) float part[TILE_ROWS * TILE];
+  const size_t bytes = sizeof(float) * std::min(n, TILE);
+  for_each_block<TILE_ROWS>(rows, [&](auto size, int first) {
     constexpr int R = decltype(size)::value;
-    float* const at = n < NARROW ? part : out + first * out_row;
-    const long row = n < NARROW ? NARROW : out_row;
+    float* const at = n < TILE ? part : out + first * out_row;
+    const long row = n < TILE ? TILE : out_row;
     for (int r = 0; r < R; r++) begin_row(at + r * row, start(first + r), n);
-    vec sum[R][2];
+    vec sum[R][TILE_VECTORS];
 #pragma GCC unroll 16
-    for (int r = 0; r < R; r++) {
-      sum[r][0] = load_unaligned(at + r * row);
-      sum[r][1] = load_unaligned(at + r * row + LANES);
-    }
-    if (first + R == rows) add_products_ahead(sum, depth, a + first * a_row, a_row, 1, piece, (long)depth * NARROW);
-    else add_products<R, 2>(sum, depth, a + first * a_row, a_row, 1, piece, NARROW);
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+      for (int c = 0; c < TILE_VECTORS; c++) sum[r][c] = load_unaligned(at + r * row + c * LANES);
+    add_products(sum, depth, a + first * a_row, a_row, 1, piece, TILE);
 #pragma GCC unroll 16
-    for (int r = 0; r < R; r++) {
-      store_unaligned(at + r * row, sum[r][0]);
-      store_unaligned(at + r * row + LANES, sum[r][1]);
-    }
-    if (n < NARROW)
+    for (int r = 0; r < R; r++)
+#pragma GCC unroll 4
+      for (int c = 0; c < TILE_VECTORS; c++) store_unaligned(at + r * row + c * LANES, sum[r][c]);
+    if (n < TILE)
       for (int r = 0; r < R; r++) std::memcpy(out + (first + r) * out_row, at + r * row, bytes);
   });
 }
 
-// n <= NARROW columns of a matrix (depth, ...) with rows of so many numbers, packed.
+// n <= TILE columns of a matrix (depth, ...) with rows of so many numbers, packed.
 inline void pack_piece(const float* matrix, long row, int depth, int n, float* out) {
-  for (int s = 0; s < depth; s++, matrix += row, out += NARROW)
-    store(out, load_partial_or_zeros(matrix, n)), store(out + LANES, load_partial_or_zeros(matrix + LANES, n - LANES));
+  for (int s = 0; s < depth; s++, matrix += row, out += TILE)
+#pragma GCC unroll 4
+    for (int c = 0; c < TILE; c += LANES) store(out + c, load_partial_or_zeros(matrix + c, n - c));
 }
 
 // The same of the transpose: n rows of a matrix (..., depth).
 inline void pack_transposed_piece(const float* matrix, long row, int depth, int n, float* out) {
-  for (int c = 0; c < NARROW; c += LANES)
+  for (int c = 0; c < TILE; c += LANES)
     for (int s = 0; s < depth; s += LANES) {
       vec rows[LANES];
       for (int i = 0; i < LANES; i++)
         rows[i] = c + i < n ? load_partial(matrix + (c + i) * row + s, depth - s) : zeros();
       transpose(rows);
-      for (int i = 0; i < std::min(LANES, depth - s); i++) store(out + (long)(s + i) * NARROW + c, rows[i]);
+      for (int i = 0; i < std::min(LANES, depth - s); i++) store(out + (long)(s + i) * TILE + c, rows[i]);
     }
 }
 
@@ -141,16 +122,16 @@ inline void pack_transposed_piece(const float* matrix, long row, int depth, int 
 inline void product(const float* x, int rows, int depth, const float* W, bool transposed, int columns, const float* b,
                     float* out) {
   static thread_local Floats space;
-  space.reserve((size_t)(std::min(PART, rounded_up(depth, LANES)) + 1) * rounded_up(columns, NARROW));
+  space.reserve((size_t)(std::min(PART, rounded_up(depth, LANES)) + 1) * rounded_up(columns, TILE));
   float* const pieces = space.data;  // looked up once: each look-up of a thread's own memory is a call
   for (int s = 0; s == 0 || s < depth; s += PART) {
     const int part = std::min(PART, depth - s);
     const auto piece = [&](int j) { return pieces + (transposed ? 0 : (long)j * (part + 1)); };
     // Rows in the order of memory, to pieces whose distance is no power of two: sets of the cache.
     for (int i = 0; !transposed && i < part; i++)
-      for (int j = 0; j < columns; j += NARROW)
-        pack_piece(W + (long)(s + i) * columns + j, columns, 1, columns - j, piece(j) + i * NARROW);
-    for (int j = 0; j < columns; j += NARROW) {
+      for (int j = 0; j < columns; j += TILE)
+        pack_piece(W + (long)(s + i) * columns + j, columns, 1, columns - j, piece(j) + i * TILE);
+    for (int j = 0; j < columns; j += TILE) {
       if (transposed) pack_transposed_piece(W + (long)j * depth + s, depth, part, columns - j, piece(j));
       const auto start = [&](int r) { return s ? out + (long)r * columns + j : b ? b + j : nullptr; };
       multiply_piece(x + s, depth, rows, part, piece(j), start, out + j, columns, columns - j);
