@@ -16,7 +16,7 @@ struct Rates {
   }
 };
 
-constexpr int GROUP = 16 * TILE_ROWS;
+constexpr int GROUP = 16 * BLOCK_ROWS;
 constexpr int AHEAD = 512;  // floats that an update fetches before it comes to them
 
 // out (R, TILE) = d' h. d is (depth, R), R numbers a row; h (depth, TILE) is a tile.
@@ -130,7 +130,8 @@ void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, cons
   static thread_local Floats tile_buffer, column_buffer, gradient_buffer;
   const int width = rounded_up(H, TILE), row = width + TILE;  // no power of two: sets of the cache
   const long apart = depth + 1;  // distances that are no powers of two either
-  tile_buffer.reserve(apart * width), column_buffer.reserve(apart * GROUP), gradient_buffer.reserve((size_t)GROUP * row);
+  tile_buffer.reserve(apart * width), column_buffer.reserve(apart * GROUP);
+  gradient_buffer.reserve((size_t)GROUP * row);
   // Looked up once: each look-up of a thread's own memory is a call.
   float *const tiles = tile_buffer.data, *const columns = column_buffer.data, *const gradient = gradient_buffer.data;
   // A few rows at a time: a column of h lies on as many pages as there are rows.
@@ -142,13 +143,13 @@ void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, cons
   for (int start = 0; start < rows; start += GROUP) {
     const int count = std::min(GROUP, rows - start);
     for (int s = 0; s < depth; s++)
-      for_each_block<TILE_ROWS>(count, [&](auto size, int first) {
+      for_each_block<BLOCK_ROWS>(count, [&](auto size, int first) {
         std::memcpy(columns + first * apart + s * size, d + (long)s * rows + start + first, sizeof(float) * size);
       });
     for (int j = 0; j < H; j += TILE)
-      for_each_block<TILE_ROWS>(count, [&](auto size, int first) {
-        compute_gradient_block<size>(depth, columns + first * apart, tiles + j * apart, gradient + (long)first * row + j,
-                                     row);
+      for_each_block<BLOCK_ROWS>(count, [&](auto size, int first) {
+        float* out = gradient + (long)first * row + j;
+        compute_gradient_block<size>(depth, columns + first * apart, tiles + j * apart, out, row);
       });
     for (int r = 0; r < count; r++)
       for (int j = 0; j < H; j += LANES) {

@@ -55,10 +55,6 @@ template <int K = 1> INLINE void transpose(vec* rows) {
   if constexpr (2 * K < LANES) transpose<2 * K>(rows);
 }
 
-// Columns of a tile, and rows of a block of sums. With 32 registers a step of the depth loads 10 times for 24
-// multiply-adds. Blocks of 12 x 2 load 14 times: on Intel's processors the loads then set the pace.
-constexpr int TILE_VECTORS = MANY ? 4 : 2, TILE = TILE_VECTORS * LANES, TILE_ROWS = MANY ? 6 : 5;
-
 constexpr int PART = 256;  // a piece of 16 to 64 KB
 
 INLINE vec load_partial_or_zeros(const float* p, int n) { return n > 0 ? load_partial(p, n) : zeros(); }
@@ -77,9 +73,9 @@ INLINE void begin_row(float* row, const float* numbers, int n) {
 template <class Start>
 inline void multiply_piece(const float* a, long a_row, int rows, int depth, const float* piece, const Start& start,
                            float* out, long out_row, int n) {
-  alignas(vec) float part[TILE_ROWS * TILE];
+  alignas(vec) float part[BLOCK_ROWS * TILE];
   const size_t bytes = sizeof(float) * std::min(n, TILE);
-  for_each_block<TILE_ROWS>(rows, [&](auto size, int first) {
+  for_each_block<BLOCK_ROWS>(rows, [&](auto size, int first) {
     constexpr int R = decltype(size)::value;
     float* const at = n < TILE ? part : out + first * out_row;
     const long row = n < TILE ? TILE : out_row;

@@ -82,14 +82,14 @@ struct Sequence {
 template <class Layer> struct SequenceOf : Sequence {
   const int d, n;                     // symbols, units
   const int width, columns, z_row;    // padded units, padded columns of z, row of dz (no power of 2: cache sets)
-  const int wide, narrow;             // tiles
-  Floats W_down, W_up, Wx;            // W_h' in WIDE tiles, W_h in NARROW tiles, W_x' + b by symbol
+  const int wide, tiles;              // tiles of WIDE columns, and of TILE
+  Floats W_down, W_up, Wx;            // W_h' in tiles of WIDE, W_h in tiles of TILE, W_x' + b by symbol
   Floats h, saved;                    // [T+1][B][h_row], [T+1][wide][B][SAVED]
   Floats dh, dc, dz, dW, dWx;
 
   SequenceOf(int d, int n)
-      : d(d), n(n), width(rounded_up(n, std::max<int>(Layer::UNITS, NARROW))), columns(Layer::GATES * width),
-        z_row(columns + LANES), wide(columns / WIDE), narrow(width / NARROW) {
+      : d(d), n(n), width(rounded_up(n, std::max<int>(Layer::UNITS, TILE))), columns(Layer::GATES * width),
+        z_row(columns + LANES), wide(columns / WIDE), tiles(width / TILE) {
     W_down.reserve((size_t)columns * n), W_up.reserve((size_t)columns * width), dW.reserve((size_t)columns * width);
     Wx.reserve((size_t)d * columns), dWx.reserve((size_t)d * columns);
   }
@@ -104,7 +104,7 @@ template <class Layer> struct SequenceOf : Sequence {
       if (Layer::unit(k) < n) f(k, Layer::gate(k) * n + Layer::unit(k));
   }
   float* up(const Floats& matrix, int column, int j) const {
-    return matrix.data + ((size_t)(j / NARROW) * columns + column) * NARROW + j % NARROW;
+    return matrix.data + ((size_t)(j / TILE) * columns + column) * TILE + j % TILE;
   }
 
   void pack(const Parameters& p) {
@@ -112,7 +112,7 @@ template <class Layer> struct SequenceOf : Sequence {
       const float* w = p.W_h + (size_t)row * n;
       float* down = W_down.data + (size_t)(k / WIDE) * n * WIDE + k % WIDE;
       for (int j = 0; j < n; j++) down[(size_t)j * WIDE] = w[j];
-      for (int j = 0; j < n; j += NARROW) std::memcpy(up(W_up, k, j), w + j, sizeof(float) * std::min(NARROW, n - j));
+      for (int j = 0; j < n; j += TILE) std::memcpy(up(W_up, k, j), w + j, sizeof(float) * std::min(TILE, n - j));
       for (int s = 0; s < d; s++) Wx.data[(size_t)s * columns + k] = p.W_x[(size_t)row * d + s] + p.b[row];
     });
   }
@@ -150,9 +150,9 @@ template <class Layer> struct SequenceOf : Sequence {
     for (int b = 0; b < B; b++) std::memcpy(dh.data + (size_t)b * width, dh_T + (size_t)b * n, sizeof(float) * n);
     for (int t = T; t >= 1; t--) {
       step_backward(x + (size_t)(t - 1) * B, t, B);
-      add_transposed_product(dz.data, z_row, columns, state(t - 1, B), h_row(), B, dW.data, narrow,
+      add_transposed_product(dz.data, z_row, columns, state(t - 1, B), h_row(), B, dW.data, tiles,
                              {record(t - 1, B), record(t, B)});
-      if (t > 1) multiply_narrow(dz.data, z_row, B, columns, W_up.data, narrow, dh.data);
+      if (t > 1) multiply_tiles(dz.data, z_row, B, columns, W_up.data, tiles, dh.data);
     }
     unpack(gradients);
   }
@@ -175,7 +175,7 @@ template <class Layer> struct SequenceOf : Sequence {
   void unpack(const Parameters& gradients) const {
     for_each_column([&](int k, int row) {
       float *w = gradients.W_h + (size_t)row * n, sum = 0;
-      for (int j = 0; j < n; j += NARROW) std::memcpy(w + j, up(dW, k, j), sizeof(float) * std::min(NARROW, n - j));
+      for (int j = 0; j < n; j += TILE) std::memcpy(w + j, up(dW, k, j), sizeof(float) * std::min(TILE, n - j));
       for (int s = 0; s < d; s++) sum += gradients.W_x[(size_t)row * d + s] = dWx.data[(size_t)s * columns + k];
       gradients.b[row] = sum;
     });

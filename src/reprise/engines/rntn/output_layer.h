@@ -1,7 +1,7 @@
 // The output layer over one subsequence: P = Softmax(W_o h + b_o), its loss, gradient and update.
 //
-// It is 99 % of the work: three products of (T, H) with (H, V) or (T, V). W_o lies in tiles of TILE words, each
-// [H+1][TILE] with b_o as the last row, so that the bias is one more product (with 1, or with -learning rate). Tiles
+// It is 99 % of the work: three products of (T, H) with (H, V) or (T, V). W_o lies in tiles of WORDS words, each
+// [H+1][WORDS] with b_o as the last row, so that the bias is one more product (with 1, or with -learning rate). Tiles
 // come in groups that fit the L2 cache. The first visit to a group makes logits and exponentials, relative to the
 // group's own maximum; the sums and maxima of all groups then give the softmax. The second visit makes dH and updates
 // W_o: one trip of W_o from the L3 cache or from memory for both, where separate loops would take two. It goes through
@@ -15,7 +15,7 @@
 #include "products.h"
 
 constexpr int MAX_T = 64;         // longest subsequence
-constexpr int TILE = 2 * LANES;   // words a tile
+constexpr int WORDS = 2 * LANES;  // of a tile
 constexpr int LINE = 16;          // floats of a cache line
 constexpr int AHEAD = 8;          // tiles from the one in use to the one that is fetched meanwhile
 
@@ -31,8 +31,8 @@ constexpr long GROUP_BYTES = std::min(300000L * L2_BYTES / (1 << 20), 300000L * 
 
 struct OutputLayer {
   int H, tiles, group_tiles;
-  float* W;        // [tiles][H+1][TILE]
-  float* L;        // [tiles][T][TILE]: logits, then exponentials, then the loss's derivatives
+  float* W;        // [tiles][H+1][WORDS]
+  float* L;        // [tiles][T][WORDS]: logits, then exponentials, then the loss's derivatives
   float* inputs;   // [H+1][T]: softmax inputs, time along the row; row H is 1
   float* steps;    // [MAX_T][H1()]: -learning rate * softmax inputs; column H is -learning rate
   float* dH_sums;  // the blocks of dH as dH_block leaves them
@@ -44,13 +44,13 @@ struct OutputLayer {
   int groups() const { return (tiles + group_tiles - 1) / group_tiles; }
   int first(int group) const { return group * group_tiles; }
   int last(int group) const { return std::min(tiles, first(group) + group_tiles); }
-  float* W_tile(int k) const { return W + (long)k * (H + 1) * TILE; }
-  float* L_row(int k, int T, int t) const { return L + ((long)k * T + t) * TILE; }
+  float* W_tile(int k) const { return W + (long)k * (H + 1) * WORDS; }
+  float* L_row(int k, int T, int t) const { return L + ((long)k * T + t) * WORDS; }
 };
 
-inline int count_tiles(int V) { return (V + TILE - 1) / TILE; }
+inline int count_tiles(int V) { return (V + WORDS - 1) / WORDS; }
 inline int count_group_tiles(int V, int H) {
-  const long fitting = GROUP_BYTES / ((H + 1) * TILE * (int)sizeof(float));
+  const long fitting = GROUP_BYTES / ((H + 1) * WORDS * (int)sizeof(float));
   return std::max(1, (int)std::min<long>(fitting, count_tiles(V)));
 }
 inline size_t dH_sums_size(int H) {
@@ -62,7 +62,7 @@ inline size_t dH_sums_size(int H) {
 template <int R, int N>
 INLINE void add_tile_products(vec (&sum)[R][2 * N], int depth, const float* a, long a_step, const float* tile,
                               long tile_step, const float* ahead) {
-  for (int s = 0; s < depth; s++, a += a_step, tile += TILE, ahead += LINE) {
+  for (int s = 0; s < depth; s++, a += a_step, tile += WORDS, ahead += LINE) {
     __builtin_prefetch(ahead, 0, 2);
     vec factor[2 * N];
 #pragma GCC unroll 4
@@ -81,12 +81,12 @@ template <int R, int N>
 INLINE void compute_logits_block(const float* W, int H, int T, const float* inputs, float* L, vec* maxima,
                                  const float* ahead) {
   vec sum[R][2 * N] = {};
-  add_tile_products<R, N>(sum, H + 1, inputs, T, W, (H + 1) * TILE, ahead);
+  add_tile_products<R, N>(sum, H + 1, inputs, T, W, (H + 1) * WORDS, ahead);
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++)
 #pragma GCC unroll 2
     for (int n = 0; n < N; n++) {
-      float* l = L + ((long)n * T + r) * TILE;
+      float* l = L + ((long)n * T + r) * WORDS;
       store(l, sum[r][2 * n]), store(l + LANES, sum[r][2 * n + 1]);
       maxima[r] = max(maxima[r], max(sum[r][2 * n], sum[r][2 * n + 1]));
     }
@@ -99,15 +99,15 @@ INLINE void dH_block(const float* W, int H, int tiles, const float* dL, int T, f
   vec sum[BLOCK];
 #pragma GCC unroll 64
   for (int i = 0; i < BLOCK; i++) sum[i] = zeros();
-  for (int k = 0; k < tiles; k++, W += (H + 1) * TILE, dL += T * TILE) {
+  for (int k = 0; k < tiles; k++, W += (H + 1) * WORDS, dL += T * WORDS) {
 #pragma GCC unroll 2
     for (int q = 0; q < 2; q++) {
       vec w[C];
 #pragma GCC unroll 4
-      for (int c = 0; c < C; c++) w[c] = load(W + c * TILE + q * LANES);
+      for (int c = 0; c < C; c++) w[c] = load(W + c * WORDS + q * LANES);
 #pragma GCC unroll 16
       for (int r = 0; r < R; r++) {
-        const vec d = keep_in_register(load(dL + r * TILE + q * LANES));
+        const vec d = keep_in_register(load(dL + r * WORDS + q * LANES));
 #pragma GCC unroll 4
         for (int c = 0; c < C; c++) sum[r * C + c] += d * w[c];
       }
@@ -122,12 +122,12 @@ INLINE void dH_block(const float* W, int H, int tiles, const float* dL, int T, f
 template <int R, int N>
 INLINE void update_block(float* W, int H, int T, const float* dL, const float* steps, int H1, const float* ahead) {
   vec w[R][2 * N];
-  const auto place = [&](int r, int c) { return W + (c / 2 * (H + 1) + r) * TILE + c % 2 * LANES; };
+  const auto place = [&](int r, int c) { return W + (c / 2 * (H + 1) + r) * WORDS + c % 2 * LANES; };
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
     for (int c = 0; c < 2 * N; c++) w[r][c] = load(place(r, c));
-  add_tile_products<R, N>(w, T, steps, H1, dL, T * TILE, ahead);
+  add_tile_products<R, N>(w, T, steps, H1, dL, T * WORDS, ahead);
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++)
 #pragma GCC unroll 4
@@ -182,8 +182,8 @@ inline double forward(const OutputLayer& o, int T, const int32_t* targets) {
     vec maxima[MAX_T];
     compute_group_logits(o, g, T, maxima);
     for (int t = 0; t < T; t++) {
-      const int k = targets[t] / TILE;
-      if (k >= o.first(g) && k < o.last(g)) loss -= o.L_row(k, T, t)[targets[t] % TILE];
+      const int k = targets[t] / WORDS;
+      if (k >= o.first(g) && k < o.last(g)) loss -= o.L_row(k, T, t)[targets[t] % WORDS];
       o.maxima[g * MAX_T + t] = largest(maxima[t]);
     }
     compute_group_exponentials(o, g, T);
@@ -209,12 +209,12 @@ inline void backward_group(const OutputLayer& o, int g, int T, const int32_t* ta
       float* l = o.L_row(k, T, t);
       const float scale = weight * (float)o.sums[g * MAX_T + t];
       store(l, load(l) * scale), store(l + LANES, load(l + LANES) * scale);
-      if (targets[t] / TILE == k) l[targets[t] % TILE] -= weight;
+      if (targets[t] / WORDS == k) l[targets[t] % WORDS] -= weight;
     }
   float* out = o.dH_sums;
   for_each_block<ROWS>(T, [&](auto rows, int t) {
     for_each_block<COLUMNS>(o.H, [&](auto columns, int j) {
-      const float* W = o.W_tile(first) + j * TILE;
+      const float* W = o.W_tile(first) + j * WORDS;
       dH_block<rows, columns>(W, o.H, last - first, o.L_row(first, T, t), T, out);
       out += BLOCK;
     });
@@ -222,7 +222,7 @@ inline void backward_group(const OutputLayer& o, int g, int T, const int32_t* ta
   for_each_tile(o, g, [&](auto tiles, int k) {
     const float* ahead = o.W_tile(std::max(k - o.group_tiles, 0));  // of the group that comes next
     for_each_block<ROWS>(o.H + 1, [&](auto rows, int j) {
-      update_block<rows, tiles>(o.W_tile(k) + j * TILE, o.H, T, o.L_row(k, T, 0), o.steps + j, o.H1(), ahead);
+      update_block<rows, tiles>(o.W_tile(k) + j * WORDS, o.H, T, o.L_row(k, T, 0), o.steps + j, o.H1(), ahead);
       ahead += T * LINE;
     });
   });

@@ -74,7 +74,7 @@ struct Run {
   explicit Run(const Model& model)
       : m(model), H(m.H), Hw(width(H)), Mw(width(m.M)), H1(width(H + 1)), tiles(count_tiles(m.V)),
         h((MAX_T + 1) * Hw), masks(MAX_T * Hw), inputs((H + 1) * MAX_T), steps(MAX_T * H1),
-        dH(MAX_T * H1), dH_sums(dH_sums_size(H)), L((size_t)MAX_T * tiles * TILE),
+        dH(MAX_T * H1), dH_sums(dH_sums_size(H)), L((size_t)MAX_T * tiles * WORDS),
         maxima((size_t)MAX_T * tiles), sums((size_t)MAX_T * tiles * 2), r(MAX_T * Mw),
         f(MAX_T * Mw), dr(MAX_T * Mw), df(MAX_T * Mw), dz(MAX_T * Hw), dh(Hw),
         out{H, tiles, count_group_tiles(m.V, H), m.W_o, L.data, inputs.data, steps.data,
@@ -189,7 +189,7 @@ struct Run {
 
 extern "C" {
 int reprise_lanes() { return LANES; }
-int reprise_tile() { return TILE; }
+int reprise_tile() { return WORDS; }
 int reprise_max_length() { return MAX_T; }
 
 double reprise_train(const Model* m, const Data* data, float* hidden, float learning_rate, int mean,
