@@ -60,7 +60,7 @@ class Task(tasks.Windows):
         window_weights = w.flops_a_token // 6 - step_weights - (w.matrices > 1) * w.hidden**2
         own = 0.0
         if w.matrices > 1:
-            matrix = build_model(self).matrix_index(make_word_tensors(self)[0]).numpy()  # (n, T, B)
+            matrix = build_model(self).choose_matrices(make_word_tensors(self)[0]).numpy()  # (n, T, B)
             used = sum(len(np.unique(step)) for window in matrix for step in window)
             updated = sum(len(np.unique(window)) for window in matrix)
             own = w.hidden**2 * (2 * used + 4 * updated) / matrix.size

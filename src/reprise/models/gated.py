@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from reprise.models.initialisation import declare_parameters
-from reprise.models.rntn import RNTN
+from reprise.models.rntn import choose_matrices
 
 State = tuple[Tensor, ...]
 Masks = tuple[Tensor, Tensor]
@@ -49,7 +49,9 @@ class GatedLanguageModel(nn.Module):
             declare_parameters(self, **{f"W_h{gate}": (H, d), f"U_h{gate}": (*own, H, H), f"b_h{gate}": (*own, H)})
         declare_parameters(self, W_o=(V, H), b_o=(V,))
 
-    matrix_index = RNTN.matrix_index  # f(w) - 1 (5) or f_mod(w) (16)
+    def choose_matrices(self, words: Tensor) -> Tensor:
+        """Return which matrix each word uses, counted from 0: f(w) - 1 (5), or f_mod(w) (16)."""
+        return choose_matrices(words, self.matrices, self.mapping)
 
     def initial_state(self, batch: int) -> State:
         """Return zeros, (B, H) each."""
@@ -73,7 +75,7 @@ class GatedLanguageModel(nn.Module):
 
     def select_matrices(self, words: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
         """Return the candidate's U^k of each step, as `read` gives it, and b^k (T, B, H)."""
-        k, (U, b) = self.matrix_index(words), (getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
+        k, (U, b) = self.choose_matrices(words), (getattr(self, f"{n}_h{self.candidate}") for n in "Ub")
         # One gather for all steps: the gradient of a gather is a tensor of K matrices each time.
         selected = U[k] if self.matrices > 1 else U.expand(len(words), *U.shape)
         return selected.unbind(), b[k]

@@ -48,15 +48,13 @@ class RNTN(nn.Module):
         # row x of W_h is W_h x, a column of the paper's
         declare_parameters(self, W_h=(V, H), U_h=(K, H, H), b_h=(K if bias == "matrix" else 1, H), W_o=(V, H), b_o=(V,))
 
-    def matrix_index(self, x: Tensor) -> Tensor:
-        """Return which matrix each word uses, counted from 0: f(w) - 1 (5), or f_mod(w) (16)."""
-        if self.mapping == "f":
-            return x.clamp(max=self.matrices - 1)
-        return (x + 1) % self.matrices
+    def choose_matrices(self, x: Tensor) -> Tensor:
+        """Return which matrix each word uses; see the function of this name."""
+        return choose_matrices(x, self.matrices, self.mapping)
 
-    def bias_index(self, x: Tensor) -> Tensor:
+    def choose_biases(self, x: Tensor) -> Tensor:
         """Return which row of b_h each word uses, counted from 0."""
-        return self.matrix_index(x) if self.bias == "matrix" else torch.zeros_like(x)
+        return self.choose_matrices(x) if self.bias == "matrix" else torch.zeros_like(x)
 
     def initial_state(self) -> Tensor:
         """Return h_0, (H,)."""
@@ -72,7 +70,7 @@ class RNTN(nn.Module):
 
     def compute_states(self, x: Tensor, h: Tensor) -> list[Tensor]:
         """Return h_1 .. h_T, each (H,), of words x (T,) from state h (H,)."""
-        W_h, U_h, b_h = self.W_h[x], self.U_h[self.matrix_index(x)], self.b_h[self.bias_index(x)]
+        W_h, U_h, b_h = self.W_h[x], self.U_h[self.choose_matrices(x)], self.b_h[self.choose_biases(x)]
         states = []
         # unbind, not W_h[t]: the gradient of an index is a whole tensor of zeros at every step
         for W_h_x, U, b in zip(W_h.unbind(), U_h.unbind(), b_h.unbind(), strict=True):
@@ -83,6 +81,11 @@ class RNTN(nn.Module):
     def compute_logits(self, states: list[Tensor], mask: Tensor | None = None) -> Tensor:
         """Return the logits (T, V) of the words after the states."""
         return join_states(states, mask) @ self.W_o.T + self.b_o  # (2)
+
+
+def choose_matrices(words: Tensor, matrices: int, mapping: str) -> Tensor:
+    """Return which of K matrices each word uses, counted from 0: f(w) - 1 (5), or f_mod(w) (16), by the `mapping`."""
+    return words.clamp(max=matrices - 1) if mapping == "f" else (words + 1) % matrices
 
 
 def join_states(states: list[Tensor], mask: Tensor | None) -> Tensor:

@@ -62,7 +62,7 @@ def input_steps(model, data, bound):
         if isinstance(model, MRNN):
             after = model.U_r.T @ (model.v[x[t]] * (model.U_l.T @ dz))
         else:
-            after = model.U_h[model.matrix_index(x[t])].T @ dz
+            after = model.U_h[model.choose_matrices(x[t])].T @ dz
     return steps, cut_off
 
 

@@ -10,8 +10,8 @@ from reprise.models.rntn import RNTN, initialise
 
 def test_maps_of_equations_5_and_16():
     ids = torch.arange(10)  # ranks 1 .. 10
-    assert (RNTN(10, 2, 4, "f").matrix_index(ids) + 1).tolist() == [1, 2, 3, 4, 4, 4, 4, 4, 4, 4]
-    assert RNTN(10, 2, 4, "f_mod").matrix_index(ids).tolist() == [1, 2, 3, 0, 1, 2, 3, 0, 1, 2]
+    assert (RNTN(10, 2, 4, "f").choose_matrices(ids) + 1).tolist() == [1, 2, 3, 4, 4, 4, 4, 4, 4, 4]
+    assert RNTN(10, 2, 4, "f_mod").choose_matrices(ids).tolist() == [1, 2, 3, 0, 1, 2, 3, 0, 1, 2]
 
 
 def _random(model: nn.Module, seed: int = 0) -> nn.Module:

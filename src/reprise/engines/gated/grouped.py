@@ -108,7 +108,7 @@ class GroupedEngine:
     def _run_forward(self, x: Tensor, masks: Masks | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return words, their matrices (T B,), embeddings (T B, E) and states (T B, H) of a window x (T, B)."""
         self._require_words(x)
-        words, k = x.flatten(), self.model.matrix_index(x).contiguous()
+        words, k = x.flatten(), self.model.choose_matrices(x).contiguous()
         self.matrices.plan(k)
         k = k.flatten()
         e = self.E[words] if masks is None else self.E[words].mul_(masks[0].flatten(0, 1))

@@ -35,7 +35,7 @@ class FusedEngine:
         self.V, self.H = model.vocabulary, model.hidden
         M = model.factors if isinstance(model, MRNN) else 0
         words = torch.arange(self.V)
-        numbers = [torch.zeros_like(words)] * 2 if M else [model.matrix_index(words), model.bias_index(words)]
+        numbers = [torch.zeros_like(words)] * 2 if M else [model.choose_matrices(words), model.choose_biases(words)]
         matrix_of, bias_of = (number.to(torch.int32).numpy() for number in numbers)
         self.shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
         layouts = {name: self._compute_layout(name, shape) for name, shape in self.shapes.items() if name != "b_o"}

@@ -35,9 +35,9 @@ class SubsequenceMember(Member):
     def __init__(self, stack: Any, model: nn.Module, *arguments: Any, **options: Any) -> None:
         super().__init__(stack, model, *arguments, **options)
         self.V, self.h_0 = len(model.W_h), model.initial_state()
-        self.matrix_index, self.K, self.word_tables, self.matrix_tables = None, 0, (), ()
+        self.choose_matrices, self.K, self.word_tables, self.matrix_tables = None, 0, (), ()
         if type(model) is RNTN:
-            self.matrix_index, self.K = model.matrix_index, model.matrices
+            self.choose_matrices, self.K = model.choose_matrices, model.matrices
             self.word_tables, self.matrix_tables = ("W_h",), ("U_h", "b_h") if model.bias == "matrix" else ("U_h",)
             # A word is read as its place in the subsequence: each has the row and the matrix that were gathered for it.
             self.readable.model.matrices, self.readable.model.mapping = MAX_LENGTH, "f"
@@ -101,8 +101,8 @@ class SubsequenceMember(Member):
     def _list_rows(self, words: np.ndarray) -> Tensors:
         """List the rows and matrices that a subsequence reads, and the places of its words among them."""
         lists = dict(zip(("words", "word"), find_distinct(words, self.V), strict=True)) if self.word_tables else {}
-        if self.matrix_index is not None:
-            k = self.matrix_index(torch.from_numpy(words.astype(np.int64))).numpy()
+        if self.choose_matrices is not None:
+            k = self.choose_matrices(torch.from_numpy(words.astype(np.int64))).numpy()
             lists |= dict(zip(("matrices", "matrix"), find_distinct(k, self.K), strict=True))
         return lists
 
@@ -136,7 +136,7 @@ class GatedMember(GatedLoss, Member):
         if type(model) not in SHARED_PRODUCTS:
             return
         self.forward = SHARED_PRODUCTS[type(model)]
-        self.V, self.K, self.matrix_index = model.vocabulary, model.matrices, model.matrix_index
+        self.V, self.K, self.choose_matrices = model.vocabulary, model.matrices, model.choose_matrices
         if self.K > 1:  # a word is read as its number among those of the window; each of these has its matrix
             self.matrix_tables = f"U_h{model.candidate}", f"b_h{model.candidate}"
             self.readable.model.matrices, self.readable.model.mapping = model.vocabulary, "f"
@@ -153,7 +153,7 @@ class GatedMember(GatedLoss, Member):
         words, places = find_distinct(x.cpu().numpy(), self.V)
         inputs = {"words": words, "x": places}
         if self.matrix_tables:
-            k = self.matrix_index(words.clamp(min=0)).numpy()
+            k = self.choose_matrices(words.clamp(min=0)).numpy()
             inputs |= dict(zip(("matrices", "matrix"), find_distinct(k, self.K), strict=True))
         return inputs
 
