@@ -120,20 +120,22 @@ void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float*
   }
 }
 
-// The same for p (rows, H) whose gradient is d' h, with d (depth, rows) and h (depth, H).
+// The same for p (rows, H) whose gradient is d' h, with d (depth, rows) and h (depth, H). Before, dh (depth, H) = d p,
+// unless it is null.
 //
-// A group of rows at a time, so that its gradient and its part of d stay in the cache. Updating blocks of p and a as
-// they come out of the product, rows apart in memory, takes three times as long as going through them in order.
+// A group of rows at a time, so that these, their gradient and their part of d stay in the cache. Updating blocks of p
+// and a as they come out of the product, rows apart in memory, takes three times as long as going through them in order.
 void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, const float* h, float* p, float* a,
-                                const Rates* by) {
+                                const Rates* by, float* dh) {
   const Rates rates = *by;
-  static thread_local Floats tile_buffer, column_buffer, gradient_buffer;
+  static thread_local Floats tile_buffer, column_buffer, gradient_buffer, piece_buffer;
   const int width = rounded_up(H, TILE), row = width + TILE;  // no power of two: sets of the cache
   const long apart = depth + 1;  // distances that are no powers of two either
   tile_buffer.reserve(apart * width), column_buffer.reserve(apart * GROUP);
-  gradient_buffer.reserve((size_t)GROUP * row);
+  gradient_buffer.reserve((size_t)GROUP * row), piece_buffer.reserve((size_t)GROUP * TILE);
   // Looked up once: each look-up of a thread's own memory is a call.
   float *const tiles = tile_buffer.data, *const columns = column_buffer.data, *const gradient = gradient_buffer.data;
+  float* const piece = piece_buffer.data;
   // A few rows at a time: a column of h lies on as many pages as there are rows.
   for (int first = 0; first < depth; first += LANES)
     for (int j = 0; j < width; j += LANES)
@@ -142,6 +144,11 @@ void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, cons
               j < H ? load_partial(h + (long)s * H + j, H - j) : zeros());
   for (int start = 0; start < rows; start += GROUP) {
     const int count = std::min(GROUP, rows - start);
+    for (int j = 0; dh && j < H; j += TILE) {
+      pack_piece(p + (long)start * H + j, H, count, H - j, piece);
+      const auto sum_before = [&](int r) { return start ? dh + (long)r * H + j : nullptr; };
+      multiply_piece(d + start, rows, depth, count, piece, sum_before, dh + j, H, H - j);
+    }
     for (int s = 0; s < depth; s++)
       for_each_block<BLOCK_ROWS>(count, [&](auto size, int first) {
         std::memcpy(columns + first * apart + s * size, d + (long)s * rows + start + first, sizeof(float) * size);

@@ -52,7 +52,7 @@ def load_cpp() -> SimpleNamespace:
         class_softmax="-pippfpp",
         rmsprop="-lpppp",
         rmsprop_rows="-iippppplp",
-        rmsprop_product="-iiippppp",
+        rmsprop_product="-iiipppppp",
     )
 
 
@@ -218,8 +218,8 @@ class SoftmaxOutput:
 
     def backward(self, optimiser: LazyRMSProp) -> Tensor:
         """Update the layer's weights; return the derivatives by h (n, H)."""
-        dh = linear(self.d, self.W.T)
-        optimiser.update_by_product("W_a", self.d, self.h)
+        dh = torch.empty_like(self.h)
+        optimiser.update_by_product("W_a", self.d, self.h, dh)
         optimiser.update_dense("b_a", self.d.sum(0))
         return dh
 
@@ -282,10 +282,13 @@ class LazyRMSProp:
         p = self.parameters[name]
         load_cpp().rmsprop(p.numel(), p, self.a[name], gradient, self.rates)
 
-    def update_by_product(self, name: str, d: Tensor, h: Tensor) -> None:
-        """Update a parameter (m, H) whose gradient is d' h, with d (n, m) and h (n, H)."""
+    def update_by_product(self, name: str, d: Tensor, h: Tensor, dh: Tensor | None = None) -> None:
+        """Update a parameter p (m, H) whose gradient is d' h, with d (n, m) and h (n, H).
+
+        Fill `dh`, if given, with d p (n, H) of the parameter before: so p comes from memory once for both.
+        """
         p = self.parameters[name]
-        load_cpp().rmsprop_product(*p.shape, len(h), d, h, p, self.a[name], self.rates)
+        load_cpp().rmsprop_product(*p.shape, len(h), d, h, p, self.a[name], self.rates, dh)
 
     def update_rows(self, name: str, rows: Tensor, gradient: Tensor) -> None:
         """Update these distinct rows (n,) of a table, of which gradient (n, D) has one each."""
