@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from reprise.engines import gated, gso, loglinear, palindromes, rntn
 from reprise.engines.gso.packing import pack_lines
+from reprise.engines.loglinear.native import LazyRMSProp
 from reprise.engines.rntn.subsequences import Subsequences, cut_subsequences
 from reprise.models.elman import Elman
 from reprise.models.gated import GRU, LSTM
@@ -85,23 +86,24 @@ def gated_step(engine: Any, batch: Any) -> Any:
     return [before, loss, *engine.state]
 
 
-class Recorder:
-    """Stands in for RMSProp and keeps the gradients that it is given."""
+class Recorder(LazyRMSProp):
+    """Keeps the gradients that it is given; at a learning rate of 0 the parameters stay."""
 
     def __init__(self, parameters: dict[str, Tensor]) -> None:
+        super().__init__(parameters, {"E"})
         self.gradients = {name: torch.zeros_like(value) for name, value in parameters.items()}
 
-    def begin_step(self, *_: float) -> None:
-        pass
-
     def update_dense(self, name: str, gradient: Tensor) -> None:
+        super().update_dense(name, gradient)
         self.gradients[name] += gradient
 
-    def update_by_product(self, name: str, d: Tensor, h: Tensor) -> None:
+    def update_by_product(self, name: str, d: Tensor, h: Tensor, dh: Tensor | None = None) -> None:
+        super().update_by_product(name, d, h, dh)
         self.gradients[name] += d.T @ h
 
     def update_rows(self, name: str, rows: Tensor, gradient: Tensor) -> None:
         assert len(rows.unique()) == len(rows)
+        super().update_rows(name, rows, gradient)
         self.gradients[name].index_add_(0, rows, gradient)
 
 
