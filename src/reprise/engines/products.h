@@ -9,7 +9,7 @@ constexpr bool MANY = REGISTERS == 32;
 // Columns of a tile, and rows of a block of sums. With 32 registers a step of the depth loads 10 times for 24
 // multiply-adds. Blocks of 12 x 2 load 14 times: on Intel's processors the loads then set the pace.
 constexpr int TILE_VECTORS = MANY ? 4 : 2, TILE = TILE_VECTORS * LANES, BLOCK_ROWS = MANY ? 6 : 5;
-constexpr int WIDE = 4 * LANES, WIDE_ROWS = MANY ? 6 : 2;  // where a tile holds the four gates of a vector of units
+constexpr int WIDE = 4 * LANES, WIDE_ROWS = MANY ? 6 : 2;  // of W_h': four vectors of units, or of an LSTM's gates
 
 // sum[r][c] += sum over s of a[r a_row + s a_step] b[s b_step + c], c counting vectors.
 template <int R, int C>
