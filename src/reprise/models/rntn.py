@@ -49,7 +49,7 @@ class RNTN(nn.Module):
         declare_parameters(self, W_h=(V, H), U_h=(K, H, H), b_h=(K if bias == "matrix" else 1, H), W_o=(V, H), b_o=(V,))
 
     def choose_matrices(self, x: Tensor) -> Tensor:
-        """Return which matrix each word uses; see the function of this name."""
+        """Return which matrix each word uses, counted from 0: f(w) - 1 (5), or f_mod(w) (16)."""
         return choose_matrices(x, self.matrices, self.mapping)
 
     def choose_biases(self, x: Tensor) -> Tensor:

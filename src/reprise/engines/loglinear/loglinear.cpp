@@ -120,11 +120,11 @@ void reprise_ll_rmsprop_rows(int rows, int width, const int64_t* numbers, float*
   }
 }
 
-// The same for p (rows, H) whose gradient is d' h, with d (depth, rows) and h (depth, H). Before, dh (depth, H) = d p,
-// unless it is null.
+// The same for p (rows, H) whose gradient is d' h, with d (depth, rows) and h (depth, H). If dh (depth, H) is not null,
+// it becomes d p, of p before the update.
 //
-// A group of rows at a time, so that these, their gradient and their part of d stay in the cache. Updating blocks of p
-// and a as they come out of the product, rows apart in memory, takes three times as long as going through them in order.
+// Goes by groups of rows: a group's p, a, gradient and columns of d stay in the cache. Updating blocks of p and a as
+// they come out of the product, rows apart in memory, takes three times as long as going through them in order.
 void reprise_ll_rmsprop_product(int rows, int H, int depth, const float* d, const float* h, float* p, float* a,
                                 const Rates* by, float* dh) {
   const Rates rates = *by;

@@ -55,7 +55,7 @@ template <int K = 1> INLINE void transpose(vec* rows) {
   if constexpr (2 * K < LANES) transpose<2 * K>(rows);
 }
 
-constexpr int PART = 256;  // a piece of 16 to 64 KB
+constexpr int PART = 256;  // a piece of 8 to 64 KB, by the width of vectors
 
 INLINE vec load_partial_or_zeros(const float* p, int n) { return n > 0 ? load_partial(p, n) : zeros(); }
 
