@@ -2,6 +2,7 @@
 // one source serves AVX-512, AVX2, SSE and NEON.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #if defined(__AVX512F__)
@@ -32,10 +33,24 @@ typedef float unaligned_vec __attribute__((vector_size(LANES * 4), may_alias, al
 
 INLINE vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }  // p: vector boundary
 INLINE void store(float* p, vec a) { *reinterpret_cast<vec*>(p) = a; }
+INLINE vec load_unaligned(const float* p) { return *reinterpret_cast<const unaligned_vec*>(p); }
 INLINE void store_unaligned(float* p, vec a) { *reinterpret_cast<unaligned_vec*>(p) = a; }
 INLINE vec zeros() { return vec{}; }
 INLINE vec broadcast(float x) { return x - vec{}; }
 INLINE vec max(vec a, vec b) { return a > b ? a : b; }
+
+// The last vector of a row of any length: n numbers, if n < LANES, and `rest` in the other lanes. Any place in memory.
+INLINE vec load_partial(const float* p, int n, float rest = 0) {
+  if (n >= LANES) return load_unaligned(p);
+  vec a = broadcast(rest);
+  std::memcpy(&a, p, n * sizeof(float));
+  return a;
+}
+INLINE void store_partial(float* p, vec a, int n) {
+  if (n >= LANES) store_unaligned(p, a);
+  else std::memcpy(p, &a, n * sizeof(float));
+}
+
 constexpr int rounded_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 // Keeps a factor of several products in a register. GCC 12 would load it anew for each, and the loads, not the

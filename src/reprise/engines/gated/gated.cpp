@@ -2,7 +2,6 @@
 // softmax. The large products are PyTorch's (engines/gemm.py). Symbols as in models/gated.py.
 //
 // Rows have any length: the last vector of a row may be partial.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -13,16 +12,8 @@
 struct Part {
   int count;
 
-  INLINE vec get(const float* p, float rest = 0) const {
-    if (count == LANES) return *reinterpret_cast<const unaligned_vec*>(p);
-    vec a = broadcast(rest);
-    std::memcpy(&a, p, sizeof(float) * count);
-    return a;
-  }
-  INLINE void put(float* p, vec a) const {
-    if (count == LANES) store_unaligned(p, a);
-    else std::memcpy(p, &a, sizeof(float) * count);
-  }
+  INLINE vec get(const float* p, float rest = 0) const { return load_partial(p, count, rest); }
+  INLINE void put(float* p, vec a) const { store_partial(p, a, count); }
 };
 
 template <class F> INLINE void for_each_part(int n, F&& f) {
@@ -78,7 +69,7 @@ INLINE void multiply(const float* const (&h)[ROWS], const float* matrix, int H, 
   for (int r = 0; r < R; r++)
     for (int c = 0; c < C; c++) {
       const int i = (first + c) * LANES;
-      Part{std::min(LANES, H - i)}.put(out[r] + i, sum[r][c]);
+      store_partial(out[r] + i, sum[r][c], H - i);
     }
 }
 
@@ -129,7 +120,7 @@ void reprise_multiply_transposed(const Matrices* m, int t, const float* d, float
 #pragma GCC unroll 16
           for (int i = 0; i < LANES; i++) sum[i] += x * load(matrix + (long)i * m->width + j);
         }
-        Part{std::min(LANES, m->H - s)}.put(out + rows[r] * m->H + s, lane_sums(sum));
+        store_partial(out + rows[r] * m->H + s, lane_sums(sum), m->H - s);
       }
   });
 }

@@ -4,24 +4,9 @@
 // pieces, since the sums of one go on where those of the last ended.
 #pragma once
 #include <algorithm>
-#include <cstring>
 #include "activations.h"
 #include "floats.h"
 #include "products.h"
-
-// Vectors of rows of any width and place: the last one of a row may be partly used.
-INLINE vec load_unaligned(const float* p) { return *reinterpret_cast<const unaligned_vec*>(p); }
-
-INLINE vec load_partial(const float* p, int n) {
-  if (n >= LANES) return load_unaligned(p);
-  vec a{};
-  std::memcpy(&a, p, n * sizeof(float));
-  return a;
-}
-INLINE void store_partial(float* p, vec a, int n) {
-  if (n >= LANES) store_unaligned(p, a);
-  else std::memcpy(p, &a, n * sizeof(float));
-}
 
 // One instruction. Of a loop GCC 12 makes two of half the width, and joins their results in memory, which stalls.
 INLINE vec square_root(vec a) {
