@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from reprise.engines.gemm import Linear
 from reprise.models.lexicon import BooleanCSR, Features
@@ -54,15 +55,19 @@ class Classes:
             indices=torch.from_numpy(sparse.indices.astype(np.int64) + features.identities),
         )
 
-    def compute_scores(self, a: Tensor, log_mass: Tensor, linear: Linear) -> Tensor:
-        """Compute log B_c + a . phi_c (n, C) of adaptors a (n, F)."""
-        scores = linear(a[:, self.identities :].contiguous(), self.tags, None).add_(log_mass)
-        if self.identities:
-            scores[:, : self.M].add_(a[:, : self.M])
-            scores[:, self.M :].add_(a[:, self.M : self.M + 1])
-        return scores
-
     def compute_log_mass(self, log_b: Tensor) -> Tensor:
         """Compute log B_c (C,), float64, of log b (V,)."""
         mass = log_b.new_zeros(len(self.tags), dtype=torch.float64)
         return mass.index_add_(0, self.class_of_type, log_b.double().exp()).log()
+
+
+def compute_class_scores(
+    a: Tensor, tags: Tensor, identities: int, log_mass: Tensor, linear: Linear = functional.linear
+) -> Tensor:
+    """Compute log B_c + a . phi_c (n, C) of adaptors a (n, F) and classes as in `Classes`, by a product `linear`."""
+    scores = linear(a[:, identities:], tags, None) + log_mass
+    if not identities:
+        return scores
+    M = identities - 1
+    others = a[:, M:identities].expand(-1, len(tags) - M)
+    return scores + torch.cat([a[:, :M], others], 1)

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from reprise.engines import build
-from reprise.engines.loglinear.classes import Classes
+from reprise.engines.loglinear.classes import Classes, compute_class_scores
 from reprise.engines.loglinear.reference import RMSPropSettings
 from reprise.engines.readable import copy_state
 from reprise.models.loglinear import LogLinearRNN, State
@@ -248,8 +248,9 @@ class ClassOutput(SoftmaxOutput):
         return losses.sub_(self.log_share[y])
 
     def compute_log_p(self, h: Tensor) -> Tensor:
-        by_class = torch.log_softmax(self.classes.compute_scores(linear(h, self.W, self.b), self.log_mass, linear), 1)
-        return by_class[:, self.classes.class_of_type] + self.log_share.to(by_class.dtype)
+        k, a = self.classes, linear(h, self.W, self.b)
+        by_class = torch.log_softmax(compute_class_scores(a, k.tags, k.identities, self.log_mass, linear), 1)
+        return by_class[:, k.class_of_type] + self.log_share.to(by_class.dtype)
 
 
 class LazyRMSProp:

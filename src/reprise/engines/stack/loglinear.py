@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.engines.loglinear.classes import Classes
+from reprise.engines.loglinear.classes import Classes, compute_class_scores
 from reprise.engines.loglinear.reference import LogLinearLoss
 from reprise.engines.stack.member import Member, find_distinct
 from reprise.engines.stack.optimisers import RMSProp
@@ -35,7 +35,7 @@ class ClassLogLinearRNN(nn.Module):
         if matrix is None:
             return
         classes = Classes.from_features(model.features, like)
-        self.M, self.identities = classes.M, classes.identities
+        self.identities = classes.identities
         log_mass = classes.compute_log_mass(model.log_b)
         self.register_buffer("class_of_type", classes.class_of_type)
         self.register_buffer("tags", classes.tags)
@@ -53,10 +53,7 @@ class ClassLogLinearRNN(nn.Module):
         if not self.predicts_features:
             log_p = torch.log_softmax(self.log_b + a, 1)
             return log_p if y is None else log_p.gather(1, y[:, None])[:, 0]
-        scores = a[:, self.identities :] @ self.tags.T + self.log_mass  # log B_c + a . phi_c, (n, C)
-        if self.identities:
-            others = a[:, self.M : self.M + 1].expand(-1, len(self.tags) - self.M)
-            scores = scores + torch.cat([a[:, : self.M], others], 1)
+        scores = compute_class_scores(a, self.tags, self.identities, self.log_mass)
         log_p = torch.log_softmax(scores, 1)  # of the classes
         if y is None:
             return log_p[:, self.class_of_type] + self.log_share
