@@ -15,6 +15,8 @@ from reprise.config.schema import Paper
 from reprise.evidence.contrasts import Contrast, Term
 from reprise.evidence.estimation import estimate_contrast
 from reprise.evidence.runs import Runs, Table
+from reprise.evidence.statistics import compute_mean
+from reprise.units import is_ratio_scale
 
 CHOSEN = "as chosen"
 MIN_ROWS = 2
@@ -23,26 +25,43 @@ MIN_ROWS = 2
 
 @dataclass(frozen=True)
 class Row:
-    """One printed number: logarithms of ours and the paper's, the SD of one replica of ours and its degrees of freedom.
+    """One printed number: ours and the paper's, the SD of one replica of ours and its degrees of freedom.
 
-    SD and degrees of freedom are None where they are unknown.
+    Where `is_log` (perplexities), our mean is geometric and the SD that of the logarithm. SD and degrees of freedom are
+    None where they are unknown.
     """
 
     term: Term
     ours: float
     paper: float
     n: int
+    is_log: bool
     sd: float | None
     df: float | None
 
-    @property
-    def prediction_sd(self) -> float:
-        """Return the SD of the difference between one more replica and the mean of ours; the SD must be known."""
-        return self.sd * math.sqrt(1 + 1 / self.n)
+    def compute_log_ratio(self, factor: float) -> float:
+        """Return the logarithm of ours, times a factor, over the paper's."""
+        return math.log(factor * self.ours / self.paper)
 
-    def standardise(self, shift: float) -> float:
-        """Divide our distance from the paper by the prediction SD, with a shift of ours."""
-        return (self.ours + shift - self.paper) / self.prediction_sd
+    def compute_gap(self, factor: float) -> float:
+        """Return the distance from the paper's number in % of it."""
+        return 100 * abs(factor * self.ours / self.paper - 1)
+
+    def compute_prediction_sd(self, factor: float) -> float:
+        """Return the SD of the difference between one more replica and the mean of ours; the SD must be known."""
+        return self.sd * math.sqrt(1 + 1 / self.n) * (1 if self.is_log else factor)
+
+    def standardise(self, factor: float) -> float:
+        """Divide our distance from the paper by the prediction SD, with ours times a factor."""
+        distance = self.compute_log_ratio(factor) if self.is_log else factor * self.ours - self.paper
+        return distance / self.compute_prediction_sd(factor)
+
+    def compute_log_likelihood(self, factor: float) -> float:
+        """Return the log density of the paper's number, on the log scale whatever the metric, if it varies as ours."""
+        from scipy import stats  # takes longer than most commands, so not above
+
+        scale = self.compute_prediction_sd(factor) / (1 if self.is_log else self.paper)
+        return float(stats.t.logpdf(self.standardise(factor), self.df)) - math.log(scale)
 
 
 @dataclass(frozen=True)
@@ -50,7 +69,7 @@ class Distance:
     """How far a reading is from the paper, over `rows` of its numbers.
 
     Attributes:
-        level: Mean distance of levels, in %.
+        level: Mean of the gaps, in %.
         effect: Mean distance of the differences of any two rows of one metric, in percentage points; None for one row.
         likelihood: Mean log likelihood of the paper's numbers, by Student's t with the SD between seeds; None without
             an SD.
@@ -114,69 +133,57 @@ def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Ru
         if experiment is None or not experiment.learns:
             continue
         for quantity in dict.fromkeys((r.metric, r.split) for r in entry.reported):
-            value, ours = experiment.get_reported_in_our_unit(quantity), experiment.combine([(1.0, quantity)]).values()
-            if not value or not ours or min(value, *ours) <= 0 or experiment.is_exact([quantity]):
+            paper_value = experiment.get_reported_in_our_unit(quantity)
+            values = list(experiment.combine([(1.0, quantity)]).values())
+            is_log = is_ratio_scale(quantity[0])
+            if not paper_value or not values or experiment.is_exact([quantity]):
                 continue
-            term, mean = Term(name, quantity), sum(map(math.log, ours)) / len(ours)
+            if min(paper_value, min(values) if is_log else sum(values)) <= 0:
+                continue
+            term = Term(name, quantity)
             known = _estimate_sd(term, table.replace_by_variants({name: experiment})) or _estimate_sd(term, table)
-            yield Row(term, mean, math.log(value), len(ours), *(known or (None, None)))
+            yield Row(term, compute_mean(values, is_log), paper_value, len(values), is_log, *(known or (None, None)))
 
 
 def _estimate_sd(term: Term, table: Table) -> tuple[float, float] | None:
-    """Return the SD of the logarithm of one replica and its degrees of freedom."""
-    measured = estimate_contrast(Contrast(((1.0, term),), log=True), table)
+    """Return the SD of one replica, for perplexities that of its logarithm, and its degrees of freedom."""
+    measured = estimate_contrast(Contrast(((1.0, term),), log=is_ratio_scale(term.quantity[0])), table)
     if measured is None or measured.estimate.error is None or not measured.variances or not measured.variances[0]:
         return None
     return math.sqrt(measured.variances[0]), measured.estimate.df
 
 
 def _measure_distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], unit_in_doubt: bool) -> Distance:
-    shift = _fit_shift(rows) if unit_in_doubt else 0.0
+    factor = _fit_factor(rows) if unit_in_doubt else 1.0
     same = [chosen[row.term] for row in rows]
-    base = _fit_shift(same) if unit_in_doubt else 0.0
-    logs = {row.term: row.ours + shift - row.paper for row in rows}
+    chosen_factor = _fit_factor(same) if unit_in_doubt else 1.0
+    logs = {row.term: row.compute_log_ratio(factor) for row in rows}
     pairs = [abs(logs[a.term] - logs[b.term]) for a, b in combinations(rows, 2) if a.term.quantity == b.term.quantity]
     known = [(row, as_chosen) for row, as_chosen in zip(rows, same, strict=True) if row.sd and as_chosen.sd]
+    gaps = {row.term: row.compute_gap(factor) for row in rows}
     return Distance(
         name,
         len(rows),
         sum(row.n for row in rows),
-        _compute_level(rows, shift),
-        100 * sum(pairs) / len(pairs) if pairs else None,
-        _compute_log_likelihood([row for row, _ in known], shift),
-        _compute_log_likelihood([row for _, row in known], base),
-        _compute_level(same, base),
-        _compute_gaps(rows, shift),
-        _count_covered(rows, shift),
+        statistics.mean(gaps.values()),
+        100 * statistics.mean(pairs) if pairs else None,
+        statistics.mean(row.compute_log_likelihood(factor) for row, _ in known) if known else None,
+        statistics.mean(row.compute_log_likelihood(chosen_factor) for _, row in known) if known else None,
+        statistics.mean(row.compute_gap(chosen_factor) for row in same),
+        gaps,
+        _count_covered(rows, factor),
         sum(bool(row.sd) for row in rows),
-        math.exp(shift),
+        factor,
     )
 
 
-def _compute_log_likelihood(rows: Sequence[Row], shift: float) -> float | None:
-    """Return the mean log likelihood of the paper's numbers if they vary as ours do; None without rows."""
-    from scipy import stats  # takes longer than most commands, so not above
-
-    logs = [float(stats.t.logpdf(row.standardise(shift), row.df)) - math.log(row.prediction_sd) for row in rows]
-    return sum(logs) / len(logs) if logs else None
-
-
-def _count_covered(rows: Sequence[Row], shift: float) -> int:
+def _count_covered(rows: Sequence[Row], factor: float) -> int:
     """Count the paper's numbers in the 95 % prediction interval of one more replica of ours."""
     from scipy import stats
 
-    return sum(abs(row.standardise(shift)) <= stats.t.ppf(0.975, row.df) for row in rows if row.sd)
+    return sum(abs(row.standardise(factor)) <= stats.t.ppf(0.975, row.df) for row in rows if row.sd)
 
 
-def _fit_shift(rows: Sequence[Row]) -> float:
-    """Return the logarithm of the common factor that brings ours nearest to the paper's numbers."""
-    return sum(row.paper - row.ours for row in rows) / len(rows)
-
-
-def _compute_gaps(rows: Sequence[Row], shift: float) -> dict[Term, float]:
-    return {row.term: 100 * abs(math.expm1(row.ours + shift - row.paper)) for row in rows}
-
-
-def _compute_level(rows: Sequence[Row], shift: float) -> float:
-    """Return the mean distance in %: the larger of two numbers over the smaller, minus 1."""
-    return 100 * sum(math.expm1(abs(row.ours + shift - row.paper)) for row in rows) / len(rows)
+def _fit_factor(rows: Sequence[Row]) -> float:
+    """Return the common factor that brings ours nearest to the paper's numbers."""
+    return math.exp(statistics.mean(-row.compute_log_ratio(1.0) for row in rows))

@@ -1,6 +1,7 @@
 """How near alternative settings are to a paper's numbers: compared on the rows that both have."""
 
 import math
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from claims_helpers import QUANTITY, runs
 from config_helpers import experiments, project
 from scipy import stats
 
+from reprise.evidence.contrasts import Term
 from reprise.evidence.load import load_runs
 from reprise.evidence.readings import CHOSEN, rank_readings
 
@@ -55,11 +57,23 @@ def test_both_likelihoods_rest_on_the_rows_that_the_alternative_has():
     shared = likelihood([printed[n] for n in names], chosen)
     assert readings[CHOSEN].likelihood == pytest.approx(shared)
     assert other.chosen_likelihood != pytest.approx(shared)
-    assert other.chosen == pytest.approx(
-        100
-        * sum(
-            math.expm1(abs(math.log(printed[n]) - sum(map(math.log, v)) / 3))
-            for n, v in zip(names[:2], chosen[:2], strict=True)
-        )
-        / 2
-    )
+    means = [statistics.geometric_mean(values) for values in chosen[:2]]
+    gaps = [100 * abs(mean / printed[name] - 1) for name, mean in zip(names[:2], means, strict=True)]
+    assert other.chosen == pytest.approx(sum(gaps) / 2)
+
+
+def test_shares_have_arithmetic_means_and_their_own_sd():
+    paper = project().papers["palindromes"]
+    real = load_runs(project(), experiments("paper"))["palindromes"]
+    shares = [(n, r) for n, e in paper.experiments.items() for r in e.reported if "accuracy" in r.metric]
+    name, number = shares[0]
+    quantity, printed = (number.metric, number.split), float(number.value)
+    values = [0.2, 0.9, 0.4, 0.5]
+    made = replace(real[name], replicas=runs(name, values, quantity=quantity).replicas)
+    (one,) = rank_readings(paper, {name: made})
+    assert one.gaps == {Term(name, quantity): pytest.approx(100 * abs(0.5 / printed - 1))}
+    assert one.level == pytest.approx(100 * abs(0.5 / printed - 1))
+    scale = stats.tstd(values) * math.sqrt(1 + 1 / 4)
+    z = (0.5 - printed) / scale
+    assert one.likelihood == pytest.approx(stats.t.logpdf(z, 3) - math.log(scale / printed))
+    assert one.covered == (abs(z) <= stats.t.ppf(0.975, 3))

@@ -11,9 +11,10 @@ READING_HEADERS = (
 
 READING_NOTES = (
     "Rows, seeds: numbers of the paper and replicas of ours that are compared.",
-    "Level: mean distance from the printed numbers. Effect: mean distance between differences of rows.",
+    "Level: mean distance from the printed numbers, in % of them. Effect: mean distance between differences of rows.",
     "As chosen: the same for our own choices, on the same rows.",
-    "Log likelihood: of the printed numbers, with our SD over seeds. Factor: that of a unit in doubt.",
+    "Log likelihood: of the printed numbers, with our SD over seeds.",
+    "Factor: that of a unit in doubt. It brings ours nearest to the printed numbers: one row then has no distance.",
 )
 """The meaning of the headers."""
 
@@ -24,7 +25,9 @@ def make_reading_rows(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
 
 
 def _make_row(distance: Distance) -> tuple[str, ...]:
-    numbers = distance.level, distance.chosen, distance.effect, distance.likelihood, distance.chosen_likelihood
+    has_distance = distance.rows > 1 or distance.factor == 1
+    levels = (distance.level, distance.chosen) if has_distance else (None, None)
+    numbers = *levels, distance.effect, distance.likelihood, distance.chosen_likelihood
     counts = str(distance.rows), str(distance.seeds)
     return distance.reading, *counts, *map(_format_number, numbers), f"{distance.factor:.3f}"
 

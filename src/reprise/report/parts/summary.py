@@ -33,10 +33,11 @@ DISTANCE_HEADERS = (
 """The column headers of the table of distances from the printed numbers."""
 DISTANCE_MARKS = {
     "Numbers compared": (
-        "those of trained models that the document prints and we measured. Those of 002 are from its author's logs."
+        "those of trained models that the document prints and we measured. Those of 002 are from its author's logs. "
+        "Diverged seeds, and seeds that never reach 100 %, have no number."
     ),
     "Distance": "how far our mean is from the number compared, in % of it.",
-    "Prediction interval": "where one more run of ours lies with a probability of 95 %. A single run has none.",
+    "Prediction interval": "where one more run of ours lies with a probability of 95 %. A single run has none, nor do equal runs.",
     "×": "the unit of the numbers compared is in doubt. The factor brings ours nearest to them.",
 }
 """The meaning of its headers and marks."""
