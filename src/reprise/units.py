@@ -28,6 +28,22 @@ def is_ratio_scale(metric: str) -> bool:
     return metric.partition("@")[0] in _RATIO_SCALE
 
 
+_HIGHER_IS_WORSE_UNITS = ("nats", "bits", "step", "epoch", "rank")
+"""How units begin whose higher numbers are worse."""
+
+
+def is_lower_better(metric: str, unit: str) -> bool:
+    """Tell whether lower numbers are better, as of losses, errors and counts of steps; not of shares and BLEU.
+
+    `unit` is that of the record, "" where there is no number. The metric's name then decides alone.
+    """
+    name = metric.partition("@")[0]
+    if name.endswith("log_probability"):
+        return False
+    is_loss = name.startswith(("perplexity", "loss")) or name.endswith(("cross_entropy", "error"))
+    return is_loss or unit.startswith(_HIGHER_IS_WORSE_UNITS)
+
+
 def convert_to_bits(nats: float) -> float:
     """Convert nats to bits."""
     return nats / math.log(2)

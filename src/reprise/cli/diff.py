@@ -13,7 +13,7 @@ from reprise.units import is_ratio_scale
 
 _ABSENT, _UNKNOWN = "-", "not recorded"
 _RUN_KEYS = {
-    "code": ("commit", "dirty", "code"),
+    "code": ("commit", "dirty", "code", "sources"),
     "versions": ("versions",),
     "processor": ("device", "platform", "cpu_capability"),
     "engine": ("engine", "threads", "stack_replicas"),
@@ -73,9 +73,10 @@ def _list_run_differences(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield what differs in one of `_RUN_KEYS` between the `run` of two records; old ones do not say all."""
     digests = [run.get("code", {}).get("sha256") for run in (first, second)]
+    keys = _RUN_KEYS[name]
     if name == "code" and digests[0] is not None and digests[0] == digests[1]:
-        return  # another commit, of the same code
-    for key in _RUN_KEYS[name]:
+        keys = ("sources",)  # perhaps another commit, of the same code
+    for key in keys:
         if key in first or key in second:
             values = [
                 _format_code(run[key]) if key == "code" and key in run else run.get(key, _UNKNOWN)

@@ -140,10 +140,16 @@ def _print_display(project: Project, entry: Entry, experiments: Sequence[Resolve
     line(f"reprise render {entry.name} --tier {tier}")
     if shown:
         heading("\ntrain it again, in another clone")
-        line(f"rm -rf {shlex.join(str(Path(e.get_record_path(0)).parent) for e in shown)}")
-        line(f"reprise run --tier {tier} --experiment {shlex.join(e.id for e in shown)}")
-        line(f"reprise collect --tier {tier} && reprise verify --tier {tier}")
-        line(f"reprise render {entry.name} --tier {tier}")
+        commands = [
+            f"reprise fetch {entry.paper} --tier {tier}",
+            f"reprise prepare {entry.paper} --tier {tier}",
+            f"rm -rf {shlex.join(str(Path(e.get_record_path(0)).parent) for e in shown)}",
+            f"reprise run --tier {tier} --experiment {shlex.join(e.id for e in shown)}",
+            f"reprise collect --tier {tier}",
+            f"reprise verify --tier {tier}",
+            f"reprise render {entry.name} --tier {tier}",
+        ]
+        line(" &&\n".join(commands))
 
 
 def _print_neighbours(project: Project, experiment: Resolved, weights: Path | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from reprise.cli.common import load_tier, make_console, make_table, require_paper
 from reprise.errors import Failed, UserError
-from reprise.files import entry_exists, write_atomically
+from reprise.files import entry_exists, read_whole, write_atomically
 
 if TYPE_CHECKING:
     from reprise.evidence.decisions import Decision
@@ -41,6 +42,7 @@ def verify_command(options: argparse.Namespace) -> None:
     project, experiments = load_tier(options.tier)
     from reprise.evidence.decisions import dump_claims
     from reprise.evidence.load import load_runs
+    from reprise.evidence.verdicts import JUDGED
     from reprise.evidence.verdicts.claims import judge_claims
 
     tier = project.config.tier
@@ -51,17 +53,17 @@ def verify_command(options: argparse.Namespace) -> None:
     text = dump_claims(claims)
     if not options.check:
         write_atomically(path, text)
-        columns = ("claim", "evidence", "answer", "size", "ours / paper", "settings", "")
+        columns = ("claim", "evidence", "answer", "size", "ours / paper", "settings that hold", "")
         rows = [
             _make_row(f"{p}/{key}", one)
             for p, decisions in claims.items()
             for key, one in decisions.items()
-            if one.comparisons
+            if one.comparisons or one.answer in JUDGED
         ]
         make_console().print(make_table(columns, rows))
         print(f"{path}: {summarise_answers(claims)}")
         replicas = [replica for members in runs.values() for one in members.values() for replica in one.replicas]
-        print(f"run records: {describe_code(replicas)}")
+        print(f"run records: {describe_code(replicas, project.root)}")
         print(*_list_warnings(claims, runs), sep="\n")
         return
     if not path.is_file() or path.read_bytes() != text.encode():
@@ -96,15 +98,27 @@ def _list_warnings(
     yield f"training runs: {diverged} diverged; {unstable} finished but became unstable (by {RISE} nats)"
 
 
-def describe_code(replicas: Iterable[Replica]) -> str:
-    """Say how many records were made by other code than today's, and how many do not say by which."""
+def describe_code(replicas: Iterable[Replica], root: Path) -> str:
+    """Say how many records were made by other code than today's, and how many do not say by which.
+
+    The code is Reprise's, and that of a user's own model in the project folder `root`.
+    """
     from reprise.training.provenance import digest_packages
 
-    records = [replica.made.code for replica in replicas]
-    codes = [code for code in records if code is not None]
-    other_count = sum(digest_packages(tuple(code["packages"])) != code["sha256"] for code in codes)
-    unknown = f"{len(records) - len(codes)} do not record the code that made them"
+    records = [replica.made for replica in replicas]
+    made = [one for one in records if one.code is not None]
+    other_count = sum(
+        digest_packages(tuple(one.code["packages"])) != one.code["sha256"]
+        or any(_compute_digest(root / name) != digest for name, digest in one.sources.items())
+        for one in made
+    )
+    unknown = f"{len(records) - len(made)} do not record the code that made them"
     return f"{len(records)}; {other_count} were made by other code than today's, {unknown}"
+
+
+def _compute_digest(path: Path) -> str | None:
+    """Compute the SHA-256 of a file; None where there is none."""
+    return hashlib.sha256(read_whole(path)).hexdigest() if path.is_file() else None
 
 
 def _shorten_names(names: list[str]) -> list[str]:
@@ -113,12 +127,15 @@ def _shorten_names(names: list[str]) -> list[str]:
 
 def _make_row(name: str, decision: Decision) -> tuple[str, ...]:
     """Return claim, evidence, answer, size, our effect over the paper's, settings under which it holds, its text."""
-    rated, settings = decision.rated, decision.settings
+    from reprise.report.parts.rows import has_effect_size
+
+    rated, settings = decision.rated if has_effect_size(decision) else None, decision.settings
     effect = "" if rated is None else f"{rated.ratio.value:.2f}"
     effect += f" [{rated.ratio.low:.2f}, {rated.ratio.high:.2f}]" if rated and rated.ratio.low is not None else ""
     under = f"{settings.holds} of {settings.of}" if settings else ""
     mark = f" (set afterwards: {decision.afterwards})" if decision.afterwards else ""
-    return name, decision.evidence, _format_answer(decision), decision.size or "", effect, under, decision.text + mark
+    size = decision.size or "" if rated else ""
+    return name, decision.evidence, _format_answer(decision), size, effect, under, decision.text + mark
 
 
 def _format_answer(decision: Decision) -> str:

@@ -9,6 +9,7 @@ from reprise.config.formula import evaluate, find_names, read_printed
 from reprise.config.schema import Experiment, Paper
 from reprise.errors import UserError, require_known
 from reprise.records.evaluation import BANDS, SIDES, is_loss_by_count, name_loss_metric
+from reprise.units import is_ratio_scale
 
 STATISTICS = {
     "superiority": ("compare", "gaps"),
@@ -21,6 +22,8 @@ STATISTICS = {
     "descriptive": (),
 }
 """Which statistics can decide a claim of each kind."""
+_WITHOUT_LEARNED = ("checks", "share", "ranks", "unit")
+"""The statistics that take no account of what learned."""
 _MARGIN = {"superiority": "may", "non-inferiority": "must", "equivalence": "must"}
 
 
@@ -40,6 +43,11 @@ def check_claims(paper: Paper, place: Callable[..., str]) -> None:
         _check_numbers(claim, where)
         _check_names(claim, paper, where)
         _check_sides(claim, where)
+        _check_unit(claim, paper, where)
+        if claim.learned and (statistic := next((name for name in _WITHOUT_LEARNED if getattr(claim, name)), None)):
+            raise UserError(
+                f"{where}.learned: '{statistic}' counts every replica, whether it learned or not; remove it"
+            )
 
 
 def _check_statistic(claim: Claim, where: str) -> None:
@@ -160,6 +168,24 @@ def _check_loss_by_count(experiment: Experiment, metric: str, split: str, where:
         metric, [name_loss_metric(*keys) for keys in product(SIDES, BANDS)], f"{where}.metric", "loss by count"
     )
     require_known(split, [*tests, *(["tests"] if len(tests) > 1 else [])], f"{where}.split", "split")
+
+
+def _check_unit(claim: Claim, paper: Paper, where: str) -> None:
+    """Require that a claim on the unit of entropies is about entropies, above 0 where they are printed."""
+    if not claim.unit:
+        return
+    if is_ratio_scale(claim.metric or ""):
+        raise UserError(f"{where}.metric: {claim.metric} is no entropy, and has no unit; name a cross-entropy")
+    is_per_character = any(unit.endswith("/character") for unit in (claim.unit.stated, claim.unit.other))
+    for name in claim.unit.experiments:
+        numbers = [one.value for one in paper.experiments[name].reported if one.metric == claim.metric]
+        if any(number is not None and number <= 0 for number in numbers):
+            raise UserError(f"{where}.unit.experiments: '{name}' reports no number above 0; omit it")
+        protocol = paper.experiments[name].training.protocol if paper.experiments[name].training else ""
+        measures = PROTOCOLS[protocol].measures if protocol else None
+        is_counted = measures is None or measures.has_metric("predicted_characters")
+        if is_per_character and claim.metric == "cross_entropy" and not is_counted:
+            raise UserError(f"{where}.unit: the protocol {protocol} does not count characters; name units per token")
 
 
 def _check_sides(claim: Claim, where: str) -> None:

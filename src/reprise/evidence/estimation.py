@@ -13,6 +13,9 @@ from reprise.evidence.runs import Table
 from reprise.evidence.seeds import combine_seed_variances, estimate_seed_variances
 from reprise.evidence.statistics import Estimate, VarianceEstimate, compute_mean, estimate_over_folds, estimate_variance
 
+_ROUNDING_ERROR = 1e-12
+"""A difference of the paper's numbers below this share of the largest is 0."""
+
 
 @dataclass(frozen=True)
 class ContrastEstimate:
@@ -95,17 +98,13 @@ def estimate_hypothesis(hypothesis: Hypothesis, table: Table) -> HypothesisEstim
 
 def _bound_paper_effect(contrast: Contrast, table: Table) -> tuple[float, float] | None:
     """Return the range of the paper's contrast by the rounding of its numbers; None as of `_evaluate_at_paper`."""
-    bands = [table.runs[term.experiment].get_reported_band(term.quantity) for _, term in contrast.weights]
-    if None in bands or (contrast.log and min(low for low, _ in bands) <= 0):
+    # A number in both differences of a gap is rounded once.
+    merged = replace(contrast, weights=tuple((weight, term) for term, weight in contrast.merge_terms().items()))
+    bands = [table.runs[term.experiment].get_reported_band(term.quantity) for _, term in merged.weights]
+    if None in bands or (merged.log and min(low for low, _ in bands) <= 0):
         return None
-    is_positive = [weight > 0 for weight, _ in contrast.weights]
-    least = contrast.evaluate(
-        low if positive else high for (low, high), positive in zip(bands, is_positive, strict=True)
-    )
-    most = contrast.evaluate(
-        high if positive else low for (low, high), positive in zip(bands, is_positive, strict=True)
-    )
-    return least, most
+    ends = [band if weight > 0 else band[::-1] for band, (weight, _) in zip(bands, merged.weights, strict=True)]
+    return merged.evaluate(low for low, _ in ends), merged.evaluate(high for _, high in ends)
 
 
 def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) -> float | None:
@@ -119,7 +118,9 @@ def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) 
     ]
     if None in reported or (contrast.log and min(reported) <= 0):
         return None
-    return replace(contrast, log=contrast.log and not printed).evaluate(reported)
+    value = replace(contrast, log=contrast.log and not printed).evaluate(reported)
+    # (1.14 - 1.12) - (1.16 - 1.14) is 0, and not quite in floating point.
+    return 0.0 if abs(value) < _ROUNDING_ERROR * max(map(abs, reported)) else value
 
 
 def estimate_contrast(contrast: Contrast, table: Table) -> ContrastEstimate | None:

@@ -152,7 +152,8 @@ def _index_rows(rows: Collection[Mapping[str, Any]]) -> dict[str, dict[Quantity,
 
 
 def _make_provenance(run: Mapping[str, Any], parameters: int | None) -> Provenance:
-    return Provenance(run["engine"], run["device"], run["wall_seconds"], parameters, run.get("code"))
+    sources = run.get("sources", {})
+    return Provenance(run["engine"], run["device"], run["wall_seconds"], parameters, run.get("code"), sources)
 
 
 def find_largest_rise(losses: Sequence[float]) -> float | None:

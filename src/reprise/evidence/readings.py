@@ -28,7 +28,7 @@ class Row:
     """One printed number: ours and the paper's, the SD of one replica of ours and its degrees of freedom.
 
     Where `is_log` (perplexities), our mean is geometric and the SD that of the logarithm. SD and degrees of freedom are
-    None where they are unknown.
+    None where they are unknown. A `factor` multiplies ours where the unit of the paper's number is in doubt.
     """
 
     term: Term
@@ -38,22 +38,25 @@ class Row:
     is_log: bool
     sd: float | None
     df: float | None
+    has_doubtful_unit: bool = False
 
     def compute_log_ratio(self, factor: float) -> float:
-        """Return the logarithm of ours, times a factor, over the paper's."""
-        return math.log(factor * self.ours / self.paper)
+        """Return the logarithm of ours over the paper's."""
+        return math.log(self._choose_factor(factor) * self.ours / self.paper)
 
     def compute_gap(self, factor: float) -> float:
         """Return the distance from the paper's number in % of it."""
-        return 100 * abs(factor * self.ours / self.paper - 1)
+        return 100 * abs(self._choose_factor(factor) * self.ours / self.paper - 1)
 
     def compute_prediction_sd(self, factor: float) -> float:
         """Return the SD of the difference between one more replica and the mean of ours; the SD must be known."""
-        return self.sd * math.sqrt(1 + 1 / self.n) * (1 if self.is_log else factor)
+        return self.sd * math.sqrt(1 + 1 / self.n) * (1 if self.is_log else self._choose_factor(factor))
 
     def standardise(self, factor: float) -> float:
-        """Divide our distance from the paper by the prediction SD, with ours times a factor."""
-        distance = self.compute_log_ratio(factor) if self.is_log else factor * self.ours - self.paper
+        """Divide our distance from the paper by the prediction SD."""
+        distance = (
+            self.compute_log_ratio(factor) if self.is_log else self._choose_factor(factor) * self.ours - self.paper
+        )
         return distance / self.compute_prediction_sd(factor)
 
     def compute_log_likelihood(self, factor: float) -> float:
@@ -62,6 +65,9 @@ class Row:
 
         scale = self.compute_prediction_sd(factor) / (1 if self.is_log else self.paper)
         return float(stats.t.logpdf(self.standardise(factor), self.df)) - math.log(scale)
+
+    def _choose_factor(self, factor: float) -> float:
+        return factor if self.has_doubtful_unit else 1.0
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class Distance:
         covered: How many of the paper's numbers lie where one more replica of ours would, with a probability of 95 %
             (Patil, Peng and Leek, "What should researchers expect when they replicate studies?", 2016).
         predicted: How many have such an interval: an SD is known.
-        factor: What all our numbers are multiplied by where the unit is in doubt; 1 elsewhere.
+        factor: What our numbers are multiplied by where the paper's unit is in doubt; 1 without such numbers.
     """
 
     reading: str
@@ -111,9 +117,8 @@ def rank_readings(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
 
     A reading with too few replicas for an SD takes that of the chosen setting.
     """
-    unit_in_doubt = any(claim.unit for claim in paper.claims.values())
     chosen = {row.term: row for row in _list_rows(runs, paper, {})}
-    ranked = [_measure_distance(CHOSEN, list(chosen.values()), chosen, unit_in_doubt)] if chosen else []
+    ranked = [_measure_distance(CHOSEN, list(chosen.values()), chosen)] if chosen else []
     for assumption, alternative, choice in paper.list_choices():
         suffix = f"{assumption}={alternative}"
         variants = {
@@ -121,13 +126,15 @@ def rank_readings(paper: Paper, runs: Mapping[str, Runs]) -> list[Distance]:
         }
         rows = _list_rows(runs, paper, variants)
         if rows := [row for row in rows if row.term in chosen and row.term.experiment in variants]:
-            ranked.append(_measure_distance(suffix, rows, chosen, unit_in_doubt))
+            ranked.append(_measure_distance(suffix, rows, chosen))
     return sorted(ranked, key=lambda one: (one.rows < MIN_ROWS, one.level))
 
 
 def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Runs]) -> Iterable[Row]:
     """Yield every positive number that the paper prints for a trained experiment with a number of ours."""
     table = Table(runs)
+    units = [claim for claim in paper.claims.values() if claim.unit]
+    doubtful = {(name, claim.metric) for claim in units for name in claim.unit.experiments}
     for name, entry in paper.experiments.items():
         experiment = variants.get(name, runs.get(name))
         if experiment is None or not experiment.learns:
@@ -142,7 +149,9 @@ def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Ru
                 continue
             term = Term(name, quantity)
             known = _estimate_sd(term, table.replace_by_variants({name: experiment})) or _estimate_sd(term, table)
-            yield Row(term, compute_mean(values, is_log), paper_value, len(values), is_log, *(known or (None, None)))
+            mean, unknown = compute_mean(values, is_log), (None, None)
+            is_doubtful = (name, quantity[0]) in doubtful
+            yield Row(term, mean, paper_value, len(values), is_log, *(known or unknown), is_doubtful)
 
 
 def _estimate_sd(term: Term, table: Table) -> tuple[float, float] | None:
@@ -153,10 +162,10 @@ def _estimate_sd(term: Term, table: Table) -> tuple[float, float] | None:
     return math.sqrt(measured.variances[0]), measured.estimate.df
 
 
-def _measure_distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row], unit_in_doubt: bool) -> Distance:
-    factor = _fit_factor(rows) if unit_in_doubt else 1.0
+def _measure_distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row]) -> Distance:
+    factor = _fit_factor(rows)
     same = [chosen[row.term] for row in rows]
-    chosen_factor = _fit_factor(same) if unit_in_doubt else 1.0
+    chosen_factor = _fit_factor(same)
     logs = {row.term: row.compute_log_ratio(factor) for row in rows}
     pairs = [abs(logs[a.term] - logs[b.term]) for a, b in combinations(rows, 2) if a.term.quantity == b.term.quantity]
     known = [(row, as_chosen) for row, as_chosen in zip(rows, same, strict=True) if row.sd and as_chosen.sd]
@@ -185,5 +194,6 @@ def _count_covered(rows: Sequence[Row], factor: float) -> int:
 
 
 def _fit_factor(rows: Sequence[Row]) -> float:
-    """Return the common factor that brings ours nearest to the paper's numbers."""
-    return math.exp(statistics.mean(-row.compute_log_ratio(1.0) for row in rows))
+    """Return the factor that brings ours nearest to the paper's numbers whose unit is in doubt; 1 without any."""
+    doubtful = [row for row in rows if row.has_doubtful_unit]
+    return math.exp(statistics.mean(-row.compute_log_ratio(1.0) for row in doubtful)) if doubtful else 1.0

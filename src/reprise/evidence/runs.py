@@ -54,6 +54,8 @@ class Provenance:
     parameters: int | None = None
     code: Mapping[str, Any] | None = None
     """Which packages made it, and their digest; None where the record does not say."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The files of a user's own model with their SHA-256, by their path from the project folder."""
 
 
 @dataclass(frozen=True)

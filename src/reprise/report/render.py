@@ -42,6 +42,8 @@ def _make_drawing_function(kind: str, name: str) -> Callable[..., Any]:
     def draw(context: Context, id: str, options: Mapping[str, Any]) -> Any:
         with report_own(name):
             display = function(context, id, **options)
+            if isinstance(display, tables.Table):
+                _ = display.formatted_rows  # made here, where an error of the columns' functions is reported
         require_kind(display, tables.Table if kind == "tables" else resolve_name("matplotlib.figure:Figure"), name)
         return display
 

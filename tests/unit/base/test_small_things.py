@@ -214,3 +214,8 @@ def test_a_printed_command_runs_nothing_but_itself():
     experiment = Resolved("p", "e", "quick", "t", 1, {}, {}, None)
     words = shlex.split(make_command(experiment, (0, "fused; rm -rf $HOME #")).splitlines()[0])
     assert words[words.index("--engine") + 1] == "fused; rm -rf $HOME #"
+
+
+def test_a_printed_command_names_an_engine_that_there_is():
+    experiment = Resolved("p", "e", "quick", "t", 1, {}, {}, None)
+    assert "--engine reference" in make_command(experiment, (0, "layerwise"))

@@ -194,6 +194,9 @@ CONFIG = [
 PERPLEXITY = "  s-rnn-4:\n    reported: [{metric: perplexity, split: test, value: 9, from: paper Table 1}]\n"
 LOW = "    tested: It is low\n    place: a\n    kind: threshold\n    split: test\n    metric: "
 LEVEL = "\n    level: {experiments: [s-rnn-4], at_most: 9}\n"
+SHARE = "{experiments: [s-rnn-4], reaches: 9, at_least: 0.5}"
+LEARNED = "{metric: perplexity, split: test, below: 9, why: a}"
+UNIT = "{stated: bits/character, other: nats/character, experiments: [s-rnn-4]}"
 WORDS = [
     # what no record of the protocol has
     ("  s-rnn-4:\n", PERPLEXITY.replace("perplexity", "perplexitty"), "experiments.s-rnn-4.reported.0.metric"),
@@ -205,6 +208,14 @@ WORDS = [
             ("cross_entropy@2", "metric"),
             ("cross_entropi", "metric"),
             ("perplexity\n    learned: {metric: perplexiti, split: test, below: 9, why: a}", "learned.metric"),
+        ]
+    ),
+    *(
+        ("\ntables:\n", f"\nclaims:\n  W1:\n{low}{rest}\ntables:\n", f"claims.W1.{key}")
+        for low, rest, key in [
+            (LOW, f"perplexity\n    share: {SHARE}\n    learned: {LEARNED}", "learned"),
+            (LOW.replace("threshold", "unit"), f"perplexity\n    unit: {UNIT}", "metric"),
+            (LOW.replace("threshold", "unit"), f"cross_entropy\n    unit: {UNIT}", "unit"),
         ]
     ),
     (

@@ -374,6 +374,37 @@ def test_the_pair_with_the_largest_p_decides_by_rank():
     assert (verdict.answer, [(one.p, one.above) for one in verdict.comparisons]) == (UNDECIDED, [(None, 1)] * 2)
 
 
+def test_a_diverged_replica_ranks_last_whichever_numbers_are_better():
+    for metric, unit, answer in (("perplexity", "1", AGREES), ("accuracy", "share", DISAGREES)):
+        worst = claim("ordering", metric=metric, ranks={"lower": ["a", "b"], "higher": "c"})
+        options = {"quantity": (metric, "test"), "unit": unit}
+        verdict = decide(worst, *pair(LOW * 2, HIGH * 2, **options), runs("c", [], diverged=6, **options))
+        assert verdict.answer == answer
+    # One that lacks the metric says nothing: the others may be a choice.
+    lacking = runs("c", [90.0] * 5)
+    lacking = replace(lacking, replicas=[*lacking.replicas, replace(lacking.replicas[0], number=9, metrics={})])
+    verdict = decide(WORST, *pair(LOW * 2, HIGH * 2), lacking)
+    assert (verdict.answer, [(n.kind, n.lost, n.of) for n in verdict.notes]) == (UNDECIDED, [("lacking", 1, 6)])
+
+
+def test_a_better_model_that_did_not_learn_is_told_by_its_metric():
+    """Bits per character: the model that should have fewer learned, the other did not, and that is the effect."""
+    learned = {"metric": "bits_per_character", "split": "test", "below": 2.0, "why": "a"}
+    superiority = claim("superiority", metric="bits_per_character", compare=below("a", "b"), learned=learned)
+    options = {"quantity": ("bits_per_character", "test"), "unit": "bits/character"}
+    assert decide(superiority, *pair([1.0, 1.1, 1.2], [3.0, 3.1, 3.2], **options)).answer == AGREES
+
+
+def test_a_printed_number_in_both_gains_is_rounded_once():
+    gap = claim("superiority", gaps=[gain("a", "base"), gain("b", "base")], metric="cross_entropy")
+    options = {"quantity": ("cross_entropy", "test"), "unit": "nats/token", "digit": 0.1}
+    models = zip(("base", "a", "b"), (3.0, 1.0, 2.0), strict=True)
+    experiments = [runs(n, [x, x + 0.01, x - 0.01], paper=x, **options) for n, x in models]
+    (comparison,) = decide(gap, *experiments).comparisons
+    assert comparison.paper_converted == pytest.approx(1.0)
+    assert comparison.paper_band == pytest.approx((0.9, 1.1))
+
+
 def test_a_unit_per_token_is_told_from_one_per_character():
     """Words of five characters: 6 nats each are 1.2 nats per character, which is what is printed."""
     options = {"unit": "nats/token", "n": 100, "more": {("predicted_characters", "test"): [500.0]}}

@@ -48,6 +48,8 @@ def test_single_numbers():
         (format_interval, (0.02, -0.03, 0.07, 2), {"is_share": True}, "0.02 (0.00–0.07)"),
         (format_interval, (0.95, 0.90, 1.00, 2), {"is_share": True}, "0.95 ± 0.05"),
         (format_interval, (0.9999, 0.9997, 1.0001, 3), {"is_share": True}, "1.000 ± 0.000"),
+        # Ends with nine significant digits, as files have them.
+        (format_interval, (1.01682074239, 1.01236621, 1.02127528, 3), {}, "1.017 ± 0.004"),
         (format_interval, (0.98, 0.93, 1.03, 2), {}, "0.98 ± 0.05"),
         (format_interval, (331.71, -150.98, 814.40, 2), {"lower_bound": 1.0}, "331.71 (1.00–814.40)"),
         (format_interval, (331.71, 319.41, 344.01, 2), {"lower_bound": 1.0}, "331.71 ± 12.30"),

@@ -6,8 +6,9 @@ from dataclasses import replace
 from statistics import median
 
 from reprise.config.claims import Claim, Comparison, UnitQuestion
+from reprise.errors import UserError
 from reprise.evidence import verdicts
-from reprise.evidence.decisions import Beats, Error, Listed, Nothing, Ranks, Share, Unit, Units, Verdict
+from reprise.evidence.decisions import Beats, Error, Listed, Lost, Nothing, Ranks, Share, Unit, Units, Verdict
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import (
     compute_binomial_p,
@@ -17,6 +18,7 @@ from reprise.evidence.statistics import (
 )
 from reprise.evidence.verdicts import AGREES, COUNTED, DISAGREES, UNDECIDED, Part
 from reprise.evidence.verdicts.means import decide_means
+from reprise.units import is_lower_better
 
 
 def decide_checks(claim: Claim, table: Table) -> Verdict:
@@ -96,15 +98,23 @@ def decide_ranks(claim: Claim, table: Table) -> Verdict:
     """
     high, quantity = table.runs[claim.ranks.higher], (claim.metric, claim.split)
     lows = [table.runs[name] for name in claim.ranks.lower if table.covered({claim.ranks.higher, name})]
-    if not all(_list_values(runs, quantity) for runs in (high, *lows)):
+    unit = next(filter(None, (runs.get_unit(quantity) for runs in (high, *lows))), "")
+    last = math.inf if is_lower_better(quantity[0], unit) else -math.inf
+    if not all(_list_values(runs, quantity, last) for runs in (high, *lows)):
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
-    tests = [_test_ranks(high, low, quantity) for low in lows]
+    tests = [_test_ranks(high, low, quantity, last) for low in lows]
     parts = [part for part, _ in tests]
+    notes = tuple(
+        Lost(kind="lacking", title=runs.title, lost=lacking, of=len(runs.finished))
+        for runs in (high, *lows)
+        if (lacking := sum(quantity not in replica.metrics for replica in runs.finished))
+    )
     return Verdict(
-        answer=verdicts.choose_answer(parts),
+        answer=verdicts.choose_answer(parts, lost=bool(notes)),
         comparisons=tuple(ranks for _, ranks in tests),
         method="exact rank-sum tests (Mann-Whitney)",
         holds=all(part.signed_estimate > 0 for part in parts),
+        notes=notes,
     )
 
 
@@ -112,9 +122,9 @@ _FAR = 1e300
 """Stands for the infinite gap to a diverged median."""
 
 
-def _test_ranks(high: Runs, low: Runs, quantity: Quantity) -> tuple[Part, Ranks]:
-    """Test that the replicas of the first experiment lie above those of the second."""
-    above, below = _list_values(high, quantity), _list_values(low, quantity)
+def _test_ranks(high: Runs, low: Runs, quantity: Quantity, last: float) -> tuple[Part, Ranks]:
+    """Test that the replicas of the first experiment lie above those of the second; diverged ones have `last`."""
+    above, below = _list_values(high, quantity, last), _list_values(low, quantity, last)
     medians = median(above), median(below)
     gap = medians[0] - medians[1]  # NaN of two diverged medians
     signed_estimate = 0.0 if math.isnan(gap) else gap
@@ -135,9 +145,9 @@ def _test_ranks(high: Runs, low: Runs, quantity: Quantity) -> tuple[Part, Ranks]
     )
 
 
-def _list_values(runs: Runs, quantity: Quantity) -> list[float]:
-    """List the numbers of all replicas, infinite where one diverged."""
-    return [r.metrics[quantity] for r in runs.finished if quantity in r.metrics] + [math.inf] * runs.diverged
+def _list_values(runs: Runs, quantity: Quantity, last: float) -> list[float]:
+    """List the numbers of all replicas, `last` where one diverged."""
+    return [r.metrics[quantity] for r in runs.finished if quantity in r.metrics] + [last] * runs.diverged
 
 
 def decide_optimum(claim: Claim, table: Table) -> Verdict:
@@ -194,10 +204,11 @@ def decide_unit(claim: Claim, table: Table) -> Verdict:
     question, quantity = claim.unit, (claim.metric, claim.split)
     printed, in_stated, in_other = {}, {}, {}
     for name in (name for name in question.experiments if table.covered(list_unit_experiments(question, name))):
-        value, ours = table.runs[name].get_reported(quantity), table.runs[name].compute_mean(quantity, question.stated)
+        runs = table.runs[name]
+        value, ours = runs.get_reported(quantity), _convert_mean(runs, quantity, question.stated)
         if value is not None and ours is not None:
             printed[name], in_stated[name] = value, ours
-            in_other[name] = table.runs[name].compute_mean(quantity, question.other)
+            in_other[name] = _convert_mean(runs, quantity, question.other)
     if not printed:
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
     stated, other = compute_mean_log_ratio(printed, in_stated), compute_mean_log_ratio(printed, in_other)
@@ -230,6 +241,14 @@ def decide_unit(claim: Claim, table: Table) -> Verdict:
     )
 
 
+def _convert_mean(runs: Runs, quantity: Quantity, unit: str) -> float | None:
+    """Return the mean of an entropy in another unit; `UserError` where the records do not tell it."""
+    try:
+        return runs.compute_mean(quantity, unit)
+    except ValueError as error:
+        raise UserError(f"{runs.name}: {quantity[0]} has no number in {unit}: {error}; correct the claim") from None
+
+
 def _choose_unit_answer(stated: float, other: float) -> str:
     """Return the answer by the absolute mean log ratios under the stated unit and under the other one."""
     if stated * CLEAR < other:
@@ -244,5 +263,5 @@ def _find_beaten_models(question: UnitQuestion, quantity: Quantity, table: Table
         models[question.published.what] = question.published.value
     if question.reference:
         reference = table.runs[question.reference]
-        models[f"our {reference.title}"] = reference.compute_mean(quantity, question.stated)
+        models[f"our {reference.title}"] = _convert_mean(reference, quantity, question.stated)
     return {name: value for name, value in models.items() if value is not None and value > lowest}

@@ -26,7 +26,7 @@ from reprise.evidence.estimation import HypothesisEstimate, estimate_contrast, e
 from reprise.evidence.runs import Runs, Table
 from reprise.evidence.statistics import count_replicas_needed
 from reprise.evidence.verdicts import Part
-from reprise.units import is_ratio_scale
+from reprise.units import is_lower_better, is_ratio_scale
 
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
@@ -109,13 +109,13 @@ def note_unlearned(rule: Learned, runs: Mapping[str, Runs], names: Iterable[str]
     return Unlearned(titles=tuple(runs[name].title for name in names), why=rule.why)
 
 
-_LOSSES = ("perplexity", "cross_entropy", "loss")
-"""Prefixes of metrics for which lower is better."""
 _DIRECTED = {"superiority", "ordering"}
 """Kinds of claims that say which of two models is better."""
 
 
-def _check_learned_sides(part: HypothesisEstimate, claim: Claim, not_learned: Set[str]) -> tuple[bool, bool]:
+def _check_learned_sides(
+    part: HypothesisEstimate, claim: Claim, table: Table, not_learned: Set[str]
+) -> tuple[bool, bool]:
     """Return whether the model that should be better did not learn, and whether the comparison can be judged at all.
 
     An equivalence or a non-inferiority needs both models to have learned.
@@ -128,14 +128,19 @@ def _check_learned_sides(part: HypothesisEstimate, claim: Claim, not_learned: Se
         return True, False
     if claim.kind not in _DIRECTED:
         return True, True
-    better = (weight < 0 if term.quantity[0].startswith(_LOSSES) else weight > 0 for weight, term in failed)
-    return any(better), True
+    return any(_is_better_side(weight, term, table) for weight, term in failed), True
+
+
+def _is_better_side(weight: float, term: Term, table: Table) -> bool:
+    """Return whether a claim says that this side of a comparison is the better one."""
+    unit = table.runs[term.experiment].get_unit(term.quantity) or ""
+    return (weight < 0) is is_lower_better(term.quantity[0], unit)
 
 
 def _judge_comparison(part: HypothesisEstimate, claim: Claim, table: Table, not_learned: Set[str]) -> Part | None:
     """Return the test of a comparison; None for a comparison within one model that did not learn."""
     estimate, is_directed = part.test.estimate, claim.kind in _DIRECTED
-    failed, judged = _check_learned_sides(part, claim, not_learned)
+    failed, judged = _check_learned_sides(part, claim, table, not_learned)
     if not judged:
         return None
     if failed and not is_directed:
@@ -216,7 +221,11 @@ def _make_comparison(
         "signed_estimate": judged.signed_estimate if judged else 0.0,
         "borrowed": tuple(runs[name].name for name in part.effect.borrowed),
         "bartlett_p": part.effect.bartlett_p,
-        "paper_unit": _find_common_unit(experiment.get_reported_unit(term.quantity) for _, term, experiment in terms),
+        "paper_unit": _find_common_unit(
+            experiment.get_reported_unit(term.quantity)
+            for _, term, experiment in terms
+            if experiment.get_reported(term.quantity) is not None
+        ),
         **_compare_with_paper(part),
     }
     if len(terms) == 1:

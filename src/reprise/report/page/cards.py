@@ -9,7 +9,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, get_args
 
 from markupsafe import Markup
 
@@ -20,6 +20,7 @@ from reprise.evidence.collect import describe_counted_tokens, is_over_tokens
 from reprise.evidence.load import TIME
 from reprise.evidence.runs import Curve
 from reprise.evidence.statistics import compute_clopper_pearson_interval
+from reprise.records.model import FormerEngine
 from reprise.records.resolved import Resolved
 from reprise.report.papers.shared import cells
 from reprise.report.parts import rounding
@@ -28,8 +29,11 @@ from reprise.report.parts.names import name_metric, name_split
 from reprise.report.parts.rounding import format_fixed, format_integer, format_range, format_significant, format_unit
 from reprise.report.parts.uncertainty import estimate_mean
 
-_REPLICA_SHARES = {"reached_full_accuracy"}
-"""Metrics that are 1 or 0 for a replica. Their mean is a share of replicas, with its interval as in verdicts."""
+_REPLICA_SHARES = {"reached_full_accuracy": "accuracy"}
+"""Metrics that are 1 or 0 for a replica, and the curve that reaches 1 if so, which diverged replicas have too.
+
+They are shown as a share of all replicas, with its interval as in verdicts.
+"""
 
 
 def list_metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]:
@@ -47,9 +51,12 @@ def list_metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]
         ours = rounding.format_estimate(
             estimate.mean, low, high, is_share=unit == "share", lower_bound=rounding.find_lower_bound(metric)
         )
-        if metric in _REPLICA_SHARES and estimate.n:
-            interval = compute_clopper_pearson_interval(round(estimate.mean * estimate.n), estimate.n)
-            ours = rounding.format_with_bounds(*(format_fixed(value, 2) for value in (estimate.mean, *interval)))
+        n = estimate.n
+        if curve := _REPLICA_SHARES.get(metric):
+            n, course = len(runs.replicas), (curve, split)
+            reached = sum(max(r.metrics.get((metric, split), 0), r.best.get(course, 0)) >= 1 for r in runs.replicas)
+            interval = compute_clopper_pearson_interval(reached, n)
+            ours = rounding.format_with_bounds(*(format_fixed(value, 2) for value in (reached / n, *interval)))
         paper = context.get_reported(experiment.base, metric, split)
         printed = format_significant(paper.value, 5) if paper and is_comparable else ""
         metrics.append(
@@ -58,7 +65,7 @@ def list_metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]
                 "split": split,
                 "paper": f"{printed} (printed as {paper.unit})" if printed and paper.unit else printed,
                 "ours": ours,
-                "n": str(estimate.n),
+                "n": str(n),
                 "unit": "" if unit == "1" else unit,
             }
         )
@@ -212,6 +219,7 @@ def make_command(experiment: Resolved, first_replica: tuple[int, str] | None) ->
     if first_replica is None:
         return f"{train} 0"
     number, engine = first_replica
+    engine = "reference" if engine in get_args(FormerEngine) else engine
     # Without --output nothing would be trained: the record is where the pipeline puts it.
     diff = f"python -m reprise diff again.json {quote(experiment.get_record_path(number))}"
     return f"{train} {number} --engine {quote(engine)} --output again.json\n{diff}"

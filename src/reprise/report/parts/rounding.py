@@ -13,8 +13,8 @@ DASH = "–"
 """Stands where there is no number to show."""
 _ROUNDING_ERROR = 1e-12
 """Relative errors below it come from floating point. No number of decimals follows from them."""
-_PRECISION = 2e-9
-"""Relative precision of the ends of an interval, with respect to the mean."""
+_PRECISION = 2e-8
+"""Relative error of an interval's half-widths: mean and ends are kept with nine significant digits."""
 _LONGEST = 1e9
 """From here on significant digits stand with a power of ten."""
 _LOWER_BOUNDS = {"perplexity": 1.0, "expected_rank": 1.0}

@@ -39,6 +39,7 @@ from reprise.report.parts.rounding import (
     format_significant,
 )
 from reprise.report.parts.terms import ANSWER_MEANINGS
+from reprise.units import is_lower_better
 
 ANSWER_NAMES = {answer: answer for answer in ANSWERS} | {NOT_JUDGED: "not judged (the model did not learn)"}
 HEADERS = ("Claim", "What we compare", "Paper", "Ours [95 % CI]", "Runs", "Answer")
@@ -73,9 +74,6 @@ _WORD = re.compile(r"“[^”]*”|\S+")
 """A word of a name; a quotation is one."""
 NO_PRINTED_NUMBER = "no number"
 """Stands where the paper prints no number for a comparison."""
-_HIGHER_IS_BETTER_UNITS = {"share", "BLEU"}
-"""Units whose higher numbers are better."""
-_HIGHER_IS_BETTER_METRICS = {"accuracy", "bleu", "last_ten_accuracy", "word_length"}
 
 
 @dataclass(frozen=True)
@@ -320,7 +318,7 @@ def _add_unit(name: str, unit: str | None) -> str:
 
 def _is_higher_better(term: Term) -> bool:
     """Return whether higher numbers are better."""
-    return term.unit in _HIGHER_IS_BETTER_UNITS or term.metric in _HIGHER_IS_BETTER_METRICS
+    return not is_lower_better(term.metric, term.unit or "")
 
 
 def _sort_along_arrow(comparison: Difference) -> list[Term]:

@@ -37,7 +37,9 @@ DISTANCE_MARKS = {
         "Diverged seeds, and seeds that never reach 100 %, have no number."
     ),
     "Distance": "how far our mean is from the number compared, in % of it.",
-    "Prediction interval": "where one more run of ours lies with a probability of 95 %. A single run has none, nor do equal runs.",
+    "Prediction interval": (
+        "where one more run of ours lies with a probability of 95 %. A single run has none, nor do equal runs."
+    ),
     "×": "the unit of the numbers compared is in doubt. The factor brings ours nearest to them.",
 }
 """The meaning of its headers and marks."""

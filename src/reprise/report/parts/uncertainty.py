@@ -67,7 +67,7 @@ class MeanEstimate:
     def compute_gap_in_sds(self, paper: float | None) -> float | None:
         """Return the gap in SDs of one replica; for perplexities, that of logarithms."""
         gap = self.compute_gap(paper)
-        if gap is None or not self.replica_sd or self.mean == math.inf:
+        if gap is None or not self.replica_sd or math.inf in (self.mean, paper):
             return None
         return (math.log(self.mean / paper) if self.is_log else gap) / self.replica_sd
 

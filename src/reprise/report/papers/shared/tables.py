@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from reprise.config.claims import Claim
@@ -383,10 +384,8 @@ def _compute_difference(
     if any(replica.fold is not None for replica in context.list_replicas(name)):
         variant_values, chosen_values = (context.get_values_by_replica(run, *quantity) for run in (variant_name, name))
         difference = compute_mean((variant_values - chosen_values).dropna())
-        return (
-            difference,
-            difference / chosen_mean.replica_sd if difference is not None and chosen_mean.replica_sd else None,
-        )
+        gap = compute_mean((np.log(variant_values / chosen_values)).dropna()) if chosen_mean.is_log else difference
+        return difference, gap / chosen_mean.replica_sd if gap is not None and chosen_mean.replica_sd else None
     difference = None if variant_mean.mean is None or chosen_mean.mean is None else variant_mean.mean - chosen_mean.mean
     gap = chosen_mean.compute_gap_in_sds(variant_mean.mean)
     return difference, None if gap is None else -gap
