@@ -38,9 +38,10 @@ def list_command(options: argparse.Namespace) -> None:
         return
     out = make_console()
     if not options.paper:
-        columns = ("paper", "document", "trained", "agree / disagree / undecided", "no answer")
+        columns = ("paper", "document", "experiments trained", "agree / disagree / undecided", "no answer")
         rows = (_make_summary_row(paper, answers[paper["paper"]]) for paper in papers)
-        out.print(make_table(columns, rows, "claims about trained models, at the fullest tier that judged them"))
+        where = f"at the tier {tier}" if options.tier else "at the fullest tier that judged them"
+        out.print(make_table(columns, rows, f"claims about trained models, {where}"))
     for paper in papers if options.paper else ():
         experiment_rows = [
             (e["id"], e["title"], f"{len(e['records'])} of {e['replicas']}") for e in paper["experiments"]

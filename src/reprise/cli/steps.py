@@ -220,7 +220,7 @@ OPTIONS_PAGE = Path("docs/options.md")
 
 
 def schemas_command(options: argparse.Namespace) -> None:
-    """Write the JSON Schemas of the configuration and of claims.json to workflow/schemas/."""
+    """Write the JSON Schemas of the configuration and of claims.json to workflow/schemas/, and docs/options.md."""
     if options.folder == Path("workflow/schemas") and not CONFIG.is_file():
         raise UserError(f"{CONFIG}: no such file; run from the root of the clone, or name a folder with --folder")
     for name, text in make_json_schemas().items():

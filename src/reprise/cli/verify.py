@@ -251,7 +251,7 @@ def readings_command(options: argparse.Namespace) -> None:
     runs = load_runs(project, experiments)[options.paper]
     ranked = rank_readings(paper, runs)
     if not ranked:
-        print(f"{options.paper}: at the tier {project.config.tier} no printed number has one of ours on its text")
+        print(f"{options.paper}: no number of a trained model to compare at the tier {project.config.tier}")
         return
     make_console().print(make_table(READING_HEADERS, make_reading_rows(ranked)))
     print("\n".join(READING_NOTES))

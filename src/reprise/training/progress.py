@@ -38,7 +38,7 @@ class TrainingProgress:
     def print_line(self, done: float, note: str) -> None:
         """Print a line in any case, terminal or not."""
         self.last_line = time.monotonic()
-        self.print_text(f"{self.unit} {done:g} of {self.total}: {note}")
+        self.print_text(f"{self.unit} {done:g} of {self.total}{f': {note}' if note else ''}")
 
     def print_text(self, text: str) -> None:
         """Print a text under the title."""

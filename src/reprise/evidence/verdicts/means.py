@@ -30,10 +30,13 @@ from reprise.units import is_lower_better, is_ratio_scale
 
 METHODS = {
     "seeds": "independent seeds, variances moderated after Smyth, degrees of freedom after Satterthwaite",
-    "folds": "paired by fold; variance of the folds or of the family, by more degrees of freedom (Nadeau and Bengio)",
+    "folds": (
+        "paired by fold; variance of the folds or of the family, whichever has more degrees of freedom "
+        "(Nadeau and Bengio)"
+    ),
     "fold": "one fold, variance borrowed from its family",
     "exact": "counted, without chance",
-    "unknown": "one replica each, of which no deviation is known",
+    "unknown": "one replica against one, with no SD to test by",
 }
 LEVELS = {"equivalence": 0.9}
 """The levels of shown intervals, 0.95 for other kinds. Two one-sided tests at 5 % match a 90 % interval."""

@@ -21,7 +21,7 @@ COUNT_NOUNS = {
 
 
 def describe_reductions(entry: Experiment, resolved: Resolved | None) -> dict[str, str]:
-    """Describe every setting that a tier reduces, by option: "at most 6 epochs (paper: 25)".
+    """Describe every setting that a tier reduces, by option: "at most 6 epochs (tier paper: 25)".
 
     Return nothing for a check and for an experiment that the tier does not run. The options of a corpus that replaces
     the paper's are left out: they are that corpus's own.
@@ -52,7 +52,7 @@ def _describe_reduction(option: str, reduced: Scalar, paper_value: Scalar) -> st
         else f"{_name_option(option)} {_format_value(reduced)}"
     )
     prefix = "at most " if option.startswith("max_") else ""
-    return f"{prefix}{text} (paper: {_format_value(paper_value)})"
+    return f"{prefix}{text} (tier paper: {_format_value(paper_value)})"
 
 
 def _format_value(value: Scalar) -> str:

@@ -45,13 +45,17 @@ ANSWER_NAMES = {answer: answer for answer in ANSWERS} | {NOT_JUDGED: "not judged
 HEADERS = ("Claim", "What we compare", "Paper", "Ours [95 % CI]", "Runs", "Answer")
 """The column headers of the cells of a row."""
 MARKS = {
-    "a → b": "from the worse to the better value if the claim holds. In brackets: the change, in % for perplexities.",
+    "a → b": (
+        "from the worse to the better value if the claim holds; with a margin, to the model that is nearly as good. "
+        "In brackets: the change, in % for perplexities."
+    ),
     "[ ]": "95 % confidence interval of ours, over seeds or folds.",
     "Runs": "how many seeds or folds each model has. 4 → 1: four before the arrow, one after it.",
     "Gain": "by how much the loss or perplexity falls. In brackets: the first gain minus the second.",
     "Weakest": "of the judged comparisons the one with the largest p-value. A claim agrees if all of these hold.",
     "Answer": (
-        f"agrees, or replicates: {ANSWER_MEANINGS[AGREES]} Disagrees: {ANSWER_MEANINGS[DISAGREES]} "
+        f"agrees, or replicates: {ANSWER_MEANINGS[AGREES]} "
+        f"Disagrees, or does not replicate: {ANSWER_MEANINGS[DISAGREES]} "
         f"Undecided: {ANSWER_MEANINGS[UNDECIDED]}"
     ),
     "No number": "the document prints none.",

@@ -3,7 +3,7 @@
 from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED
 
 ANSWER_MEANINGS = {
-    AGREES: "every judged comparison is significant (one-sided, 2.5 %).",
+    AGREES: "every judged comparison is significant (one-sided, 2.5 %; for equality two tests at 5 %).",
     DISAGREES: "the opposite of one comparison is significant after Holm's correction over all comparisons.",
     UNDECIDED: "the runs show neither the claim nor its opposite.",
 }
@@ -13,8 +13,8 @@ TERMS = {
     "fold": "one part of the data that is held out for the test while a model is trained on the others.",
     "replica": "one training of a model, with a seed or a fold of its own. It leaves one run record.",
     "tier": (
-        "the protocol: paper (what the paper did), reduced (fewer epochs, folds or less text), quick (a test of the "
-        "pipeline)."
+        "the protocol: paper (what the paper did), reduced (fewer epochs or folds, less or other text), quick (a test "
+        "of the pipeline)."
     ),
     "replicates": "the main claim of a document agrees.",
     **ANSWER_MEANINGS,

@@ -120,7 +120,7 @@ def write_corpus_notes(context: Context, names: Iterable[str]) -> list[str]:
             groups.setdefault(pair, []).append(context.get_title(name))
     models = ["All models" if len(titles) == len(names) > 1 else "; ".join(titles) for titles in groups.values()]
     pairs = zip(models, groups, strict=True)
-    return [f"{titles}: trained on “{read}”; the paper used “{replaced}”." for titles, (read, replaced) in pairs]
+    return [f"{titles}: trained on “{read}”; the tier paper uses “{replaced}”." for titles, (read, replaced) in pairs]
 
 
 def name_corpus(context: Context, name: str) -> str:

@@ -138,7 +138,8 @@ def _list_details(context: Context, claim: Claim, decision: Decision) -> list[st
         lines.append(f"{wording.PROTOCOLS[FULL]}: {ANSWER_NAMES[full_tier_decision.answer]}.")
     if decision.settings and decision.settings.of > 1:
         lines.append(
-            f"Settings with the estimate on the claim's side: {decision.settings.holds} of {decision.settings.of}."
+            "Settings with the estimate on the claim's side, our choices among them: "
+            f"{decision.settings.holds} of {decision.settings.of}."
         )
     return [
         *lines,
@@ -298,7 +299,7 @@ def _write_assumption_notes(context: Context, frame: pd.DataFrame, results: Sequ
     entries = [entry for result in results for entry in result.claims.values()]
     judged = filter(verdicts.is_judged, entries)
     if any(verdicts.has_comparisons(entry) and verdicts.format_coverage(entry) for entry in judged):
-        notes.append("(2 of 4 comparisons): the others were not run under the alternative.")
+        notes.append("(k of n comparisons): the other n − k were not run under the alternative.")
     if not all(map(verdicts.has_comparisons, entries)):
         notes.append("Not part of the alternative: no experiment of the claim is planned under it.")
     return notes + _list_deviations(context)
