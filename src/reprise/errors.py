@@ -105,6 +105,15 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
     return f"known are {', '.join(names[:_MAX_NAMES]) or 'none'}{rest}"
 
 
+@contextmanager
+def locate_errors(where: str) -> Iterator[None]:
+    """Begin the `UserError` of the body with `where` the mistake stands."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+
+
 def require_known(
     name: str,
     names: Iterable[str],

@@ -13,7 +13,7 @@ from reprise.config.claim_checks import check_measured
 from reprise.config.mistakes import complete_options
 from reprise.config.project import PAPERS
 from reprise.config.schema import Display, Experiment, Paper
-from reprise.errors import UserError, require_known
+from reprise.errors import UserError, locate_errors, require_known
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Entry:
         """
         function = self.display.function
         if is_own(function):
-            kind = make_own_options(function, load_own(function), "context", "id")
+            with locate_errors(f"{self.where}.function"):
+                kind = make_own_options(function, load_own(function), "context", "id")
         else:
             require_known(function, FUNCTIONS[self.kind], f"{self.where}.function", "function", suggest_target)
             kind = find_display_options(self.kind, function)

@@ -16,7 +16,7 @@ from reprise.config.mistakes import complete_options
 from reprise.config.project import CONFIG, Project
 from reprise.config.references import check_references, check_same_text
 from reprise.config.schema import Alternative, Experiment, Paper, TierEntry
-from reprise.errors import UserError, require_known, suggest_name
+from reprise.errors import UserError, locate_errors, require_known, suggest_name
 from reprise.records.resolved import Resolved, compute_hash
 
 SECTIONS = ("model", "data", "training")
@@ -122,7 +122,8 @@ def _check_sections(project: Project, experiment: Experiment, where: Callable[..
     dataset = experiment.data.dataset
     prepare = _find_preparation(project, dataset, where("data", "dataset"))
     values = {option: setting.value for option, setting in experiment.data.settings.items()}
-    complete_options(_find_options(prepare, PREPARATION_OPTIONS, "raw"), prepare, values, partial(where, "data"))
+    options = _find_options(prepare, PREPARATION_OPTIONS, "raw", _locate_preparation(project, dataset))
+    complete_options(options, prepare, values, partial(where, "data"))
 
 
 def make_corpus_path(dataset: str, options: Mapping[str, Any], raw: Mapping[str, str]) -> str:
@@ -171,15 +172,26 @@ def _find_preparation(project: Project, dataset: str, where: str) -> str:
     """
     require_known(dataset, project.config.datasets, where, "dataset")
     prepare = project.config.datasets[dataset].prepare
-    place = f"{project.root / CONFIG}: key datasets.{dataset}.prepare"
     if not is_own(prepare):
+        place = _locate_preparation(project, dataset)
         require_known(prepare, PREPARATION_OPTIONS, place, "preparation", suggest_target)
     return prepare
 
 
-def _find_options(name: str, options: Mapping[str, type[Options]], passed: str) -> type[Options]:
-    """Look up the options of a model or preparation; one of the user's own is `passed` this argument by Reprise."""
-    return make_own_options(name, load_own(name), passed) if is_own(name) else options[name]
+def _locate_preparation(project: Project, dataset: str) -> str:
+    """Return where the preparation of a dataset stands, as error messages begin."""
+    return f"{project.root / CONFIG}: key datasets.{dataset}.prepare"
+
+
+def _find_options(name: str, options: Mapping[str, type[Options]], passed: str, where: str) -> type[Options]:
+    """Look up the options of a model or preparation; one of the user's own is `passed` this argument by Reprise.
+
+    An error begins with `where` the name stands.
+    """
+    if not is_own(name):
+        return options[name]
+    with locate_errors(where):
+        return make_own_options(name, load_own(name), passed)
 
 
 def _resolve_training(project: Project, entry: _Entry) -> _Training:
@@ -196,8 +208,8 @@ def _resolve_training(project: Project, entry: _Entry) -> _Training:
     }
     kinds = {
         "training": PROTOCOL_OPTIONS[names["training"]],
-        "model": _find_options(names["model"], MODEL_OPTIONS, "vocabulary"),
-        "data": _find_options(names["data"], PREPARATION_OPTIONS, "raw"),
+        "model": _find_options(names["model"], MODEL_OPTIONS, "vocabulary", entry.where("model", "name")),
+        "data": _find_options(names["data"], PREPARATION_OPTIONS, "raw", _locate_preparation(project, dataset)),
     }
     settings = _collect_settings(entry, kinds)
     options, defaults = _complete_settings(entry, kinds, names, settings)

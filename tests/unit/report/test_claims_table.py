@@ -87,9 +87,9 @@ def test_the_mean_of_a_sweep_is_named_by_its_ends():
 @pytest.mark.parametrize(
     ("metrics", "text"),
     [
-        (("accuracy_at_8", "accuracy_at_25"), "A: test accuracy over 8 → 25 words"),
+        (("accuracy_at_25", "accuracy_at_8"), "A: test accuracy over 8 → 25 words"),
         (
-            ("stored_order_2", "stored_order_2_halved_1_times"),
+            ("stored_order_2_halved_1_times", "stored_order_2"),
             "in the test text → number of different 2-grams in 1/2 of",
         ),
     ],

@@ -74,6 +74,12 @@ def plot_summary(summary: Summary, is_narrow: bool = False, is_standalone: bool 
     return plot_forest(groups, is_narrow, is_standalone)
 
 
+def select_plotted(groups: Mapping[str, Sequence[Answer]]) -> dict[str, list[Answer]]:
+    """Return the answers that have an effect in their paper, by group; groups without any are left out."""
+    plotted = {title: [a for a in answers if a.plotted_comparison] for title, answers in groups.items()}
+    return {title: answers for title, answers in plotted.items() if answers}
+
+
 def plot_forest(groups: Mapping[str, Sequence[Answer]], is_narrow: bool = False, is_standalone: bool = False) -> str:
     """Draw the claims that have an effect in their paper, below the titles of their groups.
 
@@ -85,8 +91,7 @@ def plot_forest(groups: Mapping[str, Sequence[Answer]], is_narrow: bool = False,
     Returns:
         The text of an SVG.
     """
-    groups = {title: [a for a in answers if a.plotted_comparison] for title, answers in groups.items()}
-    groups = {title: answers for title, answers in groups.items() if answers}
+    groups = select_plotted(groups)
     layout = _NARROW if is_narrow else _WIDE
     bottom = _TOP + sum(20 + layout.row_height * len(answers) for answers in groups.values()) + 6
     height = bottom + 16 * math.ceil(len(_LEGEND) / layout.columns) + 8

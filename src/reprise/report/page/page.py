@@ -33,7 +33,7 @@ from reprise.files import write_atomically
 from reprise.processes import read_output
 from reprise.records.resolved import FULL
 from reprise.report.page import cards
-from reprise.report.page.forest import plot_summary
+from reprise.report.page.forest import plot_summary, select_plotted
 from reprise.report.page.readme import REPLICATION_WORDS, render_summary_notes, select_distance_marks, select_main_marks
 from reprise.report.parts.answers import Answer, Tiers, select_judging_tiers
 from reprise.report.parts.context import ABSENCES, Context
@@ -115,6 +115,7 @@ def make_page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> str:
         document_blocks, document_index = make_blocks(project, document, contexts)
         blocks |= document_blocks
         index += document_index
+    has_effects = bool(select_plotted({document.id: document.answers for document in summary.documents}))
     blocks["index"] = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     script = Path(__file__).with_name("page.js").read_text(encoding="utf-8")
     style_sheets = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("forest.css", "page.css"))
@@ -125,7 +126,7 @@ def make_page(project: Project, tiers: Tiers, origin: Origin = Origin()) -> str:
         distance_headers=DISTANCE_HEADERS,
         distance_marks=select_distance_marks(summary),
         notes=render_summary_notes(summary),
-        plots=[Markup(plot_summary(summary, is_narrow=narrow)) for narrow in (False, True)],
+        plots=[Markup(plot_summary(summary, is_narrow=narrow)) for narrow in (False, True)] if has_effects else [],
         blocks={name: Markup(compress_text(text)) for name, text in blocks.items()},
         tiers=list(select_judging_tiers(tiers)),
         origin=origin,
