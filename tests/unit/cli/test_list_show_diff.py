@@ -133,6 +133,7 @@ CODE = {"packages": ["models"], "sha256": "a" * 64}
     ("one", "other", "named"),
     [
         ({"code": CODE}, {"code": CODE | {"sha256": "b" * 64}}, ["code"]),
+        ({"code": CODE, "sources": {"m.py": "a" * 64}}, {"code": CODE, "sources": {"m.py": "b" * 64}}, ["code"]),
         ({"code": CODE, "commit": "1" * 40}, {"code": CODE, "commit": "2" * 40}, []),
         ({"code": CODE}, {}, ["code"]),
         ({"versions": {"torch": "1", "numpy": "2"}}, {"versions": {"torch": "3", "numpy": "2"}}, ["versions"]),

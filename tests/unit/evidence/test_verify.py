@@ -1,5 +1,6 @@
 """`reprise verify`: claims.json says what the run records say, and --check finds it out where it does not."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -11,12 +12,15 @@ from config_helpers import ROOT
 from verify_helpers import CLAIMS, claims, edit, leave, verify
 
 from reprise.cli import main
+from reprise.cli.verify import describe_code
 from reprise.config.project import load_project
 from reprise.config.resolve import resolve_tier
 from reprise.errors import EXIT_FAILED, EXIT_USAGE
 from reprise.evidence.decisions import dump_claims, read_claims
 from reprise.evidence.load import load_runs
+from reprise.evidence.runs import Provenance, Replica
 from reprise.evidence.verdicts.claims import judge_claims
+from reprise.training.provenance import digest_packages
 
 LAW = "settings: {weight_law: fan-in-truncated-normal-corrected}, tiers: {quick: {replicas: 2}}"
 VARIANTS = f"""
@@ -302,3 +306,15 @@ def test_a_command_that_is_killed_while_check_makes_files_again_is_one_line(clon
     (line,) = capsys.readouterr().err.splitlines()
     assert "collect --tier quick" in line
     assert "-9" in line
+
+
+def test_a_record_of_another_model_file_counts_as_made_by_other_code(tmp_path):
+    (tmp_path / "model.py").write_text("tanh", encoding="utf-8")
+    digests = {"model.py": hashlib.sha256(b"tanh").hexdigest()}
+    code = {"packages": ["models"], "sha256": digest_packages(("models",))}
+    replica = Replica(0, None, True, {}, made=Provenance(code=code, sources=digests))
+    assert describe_code([replica], tmp_path).startswith("1; 0 were made")
+    (tmp_path / "model.py").write_text("sigmoid", encoding="utf-8")
+    assert describe_code([replica], tmp_path).startswith("1; 1 were made")
+    (tmp_path / "model.py").unlink()
+    assert describe_code([replica], tmp_path).startswith("1; 1 were made")
