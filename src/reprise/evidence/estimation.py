@@ -5,13 +5,15 @@ share a variance, since a choice may change it: under another schedule the m-RNN
 say how a family lends its variance.
 """
 
+import math
 from dataclasses import dataclass, replace
 
-from reprise.evidence.contrasts import Contrast, Hypothesis
+from reprise.evidence.contrasts import Contrast, Hypothesis, Term
 from reprise.evidence.folds import FoldVariance, pool_fold_variance
 from reprise.evidence.runs import Table
 from reprise.evidence.seeds import combine_seed_variances, estimate_seed_variances
 from reprise.evidence.statistics import Estimate, VarianceEstimate, compute_mean, estimate_over_folds, estimate_variance
+from reprise.units import is_ratio_scale
 
 _ROUNDING_ERROR = 1e-12
 """A difference of the paper's numbers below this share of the largest is 0."""
@@ -140,6 +142,17 @@ def estimate_contrast(contrast: Contrast, table: Table) -> ContrastEstimate | No
     if all(runs[name].by_fold for name in parts):
         return _estimate_over_folds(contrast, table, samples)
     return _estimate_over_seeds(contrast, table, samples)
+
+
+def estimate_replica_sd(term: Term, table: Table) -> tuple[float, float] | None:
+    """Return the SD of one replica and its degrees of freedom; of perplexities the SD of the logarithm.
+
+    None where no SD is known, or all replicas are equal.
+    """
+    measured = estimate_contrast(Contrast(((1.0, term),), log=is_ratio_scale(term.quantity[0])), table)
+    if measured is None or measured.estimate.error is None or not measured.variances or not measured.variances[0]:
+        return None
+    return math.sqrt(measured.variances[0]), measured.estimate.df
 
 
 def _intersect_folds(samples: list[dict]) -> list:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from reprise.config.schema import Paper
-from reprise.evidence.contrasts import Contrast, Term
-from reprise.evidence.estimation import estimate_contrast
+from reprise.evidence.contrasts import Term
+from reprise.evidence.estimation import estimate_replica_sd
 from reprise.evidence.runs import Runs, Table
 from reprise.evidence.statistics import compute_mean
 from reprise.units import is_ratio_scale
@@ -148,18 +148,11 @@ def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Ru
             if min(paper_value, min(values) if is_log else sum(values)) <= 0:
                 continue
             term = Term(name, quantity)
-            known = _estimate_sd(term, table.replace_by_variants({name: experiment})) or _estimate_sd(term, table)
+            own_table = table.replace_by_variants({name: experiment})
+            known = estimate_replica_sd(term, own_table) or estimate_replica_sd(term, table)
             mean, unknown = compute_mean(values, is_log), (None, None)
             is_doubtful = (name, quantity[0]) in doubtful
             yield Row(term, mean, paper_value, len(values), is_log, *(known or unknown), is_doubtful)
-
-
-def _estimate_sd(term: Term, table: Table) -> tuple[float, float] | None:
-    """Return the SD of one replica, for perplexities that of its logarithm, and its degrees of freedom."""
-    measured = estimate_contrast(Contrast(((1.0, term),), log=is_ratio_scale(term.quantity[0])), table)
-    if measured is None or measured.estimate.error is None or not measured.variances or not measured.variances[0]:
-        return None
-    return math.sqrt(measured.variances[0]), measured.estimate.df
 
 
 def _measure_distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row]) -> Distance:

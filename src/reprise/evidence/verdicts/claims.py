@@ -9,9 +9,9 @@ from reprise.config.claims import Claim, Learned
 from reprise.config.project import PAPERS, Project
 from reprise.config.schema import Paper
 from reprise.errors import UserError, suggest_name
-from reprise.evidence.contrasts import Contrast, list_terms
+from reprise.evidence.contrasts import list_terms
 from reprise.evidence.decisions import Alternative, CoPrimary, Decision, Estimated, Printed, Verdict
-from reprise.evidence.estimation import estimate_contrast
+from reprise.evidence.estimation import estimate_replica_sd
 from reprise.evidence.numbers import LETTERS
 from reprise.evidence.runs import Quantity, Runs, Table
 from reprise.evidence.statistics import compute_mean
@@ -148,9 +148,7 @@ def _compare_with_paper(claim: Claim, table: Table) -> Iterator[Printed]:
         values = list(runs.combine([(1.0, term.quantity)], log=log).values())
         if paper is None or not values or (log and paper <= 0):
             continue
-        measured = estimate_contrast(Contrast(((1.0, term),), log=log), table)
-        known = measured and measured.variances and len(values) > 1
-        deviation = math.sqrt(measured.variances[0]) if known else None
+        known = estimate_replica_sd(term, table) if len(values) > 1 else None
         gap = compute_mean(values) - (math.log(paper) if log else paper)
         ours = math.exp(compute_mean(values)) if log else compute_mean(values)
         yield Printed(
@@ -162,7 +160,7 @@ def _compare_with_paper(claim: Claim, table: Table) -> Iterator[Printed]:
             ours=ours,
             paper=paper,
             percent=100 * (ours / paper - 1) if paper else None,
-            deviations=gap / deviation if deviation else None,
+            deviations=gap / known[0] if known else None,
             n=sum(term.quantity in r.metrics for r in runs.finished),
         )
 

@@ -113,11 +113,15 @@ def recall(context: Context, figure_id: str, options: Mapping[str, Any]) -> Figu
     return figure
 
 
-def _spread_labels(values: list[float], min_distance: float = 0.075) -> list[float]:
-    """Compute heights for labels at these values, in ascending order, at least `min_distance` apart."""
+_LABEL_DISTANCE = 0.075
+"""The least distance of two labels, as a share of the axis from 0 to 1."""
+
+
+def _spread_labels(values: list[float]) -> list[float]:
+    """Compute heights for labels at these values, in ascending order and apart."""
     heights: list[float] = []
     for value in sorted(values):
-        heights.append(max(value, heights[-1] + min_distance) if heights else value)
+        heights.append(max(value, heights[-1] + _LABEL_DISTANCE) if heights else value)
     excess = max(0.0, heights[-1] - 1.06) if heights else 0.0
     return [height - excess for height in heights]
 

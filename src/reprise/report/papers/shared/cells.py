@@ -24,9 +24,9 @@ def select_high_losses(losses: pd.Series) -> pd.Series:
     return losses[losses - losses.cummin() > RISE]
 
 
-def make_text_column(title: str, key: str, is_text: bool = True) -> Column:
+def make_text_column(title: str, key: str) -> Column:
     """Make a column of text; a dash for a missing value."""
-    return Column(title, lambda row: DASH if pd.isna(row[key]) else row[key], is_text)
+    return Column(title, lambda row: DASH if pd.isna(row[key]) else row[key], is_text=True)
 
 
 def make_count_column(title: str, key: str) -> Column:
