@@ -4,6 +4,7 @@ What the system refuses (no folder, no room) is one line with its remedy, before
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -74,6 +75,11 @@ def read_whole(path: Path) -> bytes:
     """Return the content of a file. An `OSError` names `path`, also one of a disk that fails while it is read."""
     with name_file_in_errors(path):
         return path.read_bytes()
+
+
+def compute_sha256(path: Path) -> str:
+    """Compute the SHA-256 of a file's content, in hexadecimal digits. An `OSError` names `path`."""
+    return hashlib.sha256(read_whole(path)).hexdigest()
 
 
 def entry_exists(path: Path) -> bool:

@@ -5,7 +5,6 @@ Modules are looked for in the project folder, from which every command runs, bef
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 
 import reprise
 from reprise.errors import UserError, is_memory_error, suggest_name
+from reprise.files import compute_sha256
 
 _PACKAGE = Path(reprise.__file__).parent
 
@@ -159,4 +159,4 @@ def compute_source_digest(path: str) -> dict[str, str]:
     load_own(path)
     file = Path(str(sys.modules[path.partition(":")[0]].__file__))
     name = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else Path(file.name)
-    return {str(name): hashlib.sha256(file.read_bytes()).hexdigest()}
+    return {str(name): compute_sha256(file)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +17,7 @@ from reprise.config.project import Project
 from reprise.data.corpus import Corpus
 from reprise.data.own_text import OWN_TEST_SPLITS, replace_test_text
 from reprise.errors import Failed, UserError
-from reprise.files import entry_exists, read_whole, require_place, write_json
+from reprise.files import compute_sha256, entry_exists, require_place, write_json
 from reprise.records.content import require_owner
 from reprise.records.evaluation import BAND_STARTS, BANDS, make_evaluation
 from reprise.records.model import RunRecord
@@ -139,7 +138,7 @@ def _make_evaluation(
         experiment,
         replica,
         weights=weights,
-        corpus_sha256=hashlib.sha256(read_whole(corpus)).hexdigest() if corpus else None,
+        corpus_sha256=compute_sha256(corpus) if corpus else None,
         record=record,
         measured=measured.outcome.metrics,
         losses=measured.losses,

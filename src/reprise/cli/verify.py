@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import subprocess
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from reprise.cli.common import load_tier, make_console, make_table, require_paper
 from reprise.errors import Failed, UserError
-from reprise.files import entry_exists, read_whole, write_atomically
+from reprise.files import compute_sha256, entry_exists, write_atomically
 
 if TYPE_CHECKING:
     from reprise.evidence.decisions import Decision
@@ -107,18 +106,15 @@ def describe_code(replicas: Iterable[Replica], root: Path) -> str:
 
     records = [replica.made for replica in replicas]
     made = [one for one in records if one.code is not None]
+    paths = {name: root / name for one in made for name in one.sources}
+    digests = {name: compute_sha256(path) for name, path in paths.items() if path.is_file()}
     other_count = sum(
         digest_packages(tuple(one.code["packages"])) != one.code["sha256"]
-        or any(_compute_digest(root / name) != digest for name, digest in one.sources.items())
+        or any(digests.get(name) != digest for name, digest in one.sources.items())
         for one in made
     )
     unknown = f"{len(records) - len(made)} do not record the code that made them"
     return f"{len(records)}; {other_count} were made by other code than today's, {unknown}"
-
-
-def _compute_digest(path: Path) -> str | None:
-    """Compute the SHA-256 of a file; None where there is none."""
-    return hashlib.sha256(read_whole(path)).hexdigest() if path.is_file() else None
 
 
 def _shorten_names(names: list[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from itertools import chain, pairwise, product
 
-from reprise.catalogue.protocols import PROTOCOLS
+from reprise.catalogue.protocols import PROTOCOLS, Measures
 from reprise.config.claims import Claim
 from reprise.config.formula import evaluate, find_names, read_printed
 from reprise.config.schema import Experiment, Paper
@@ -145,17 +145,22 @@ def check_measured(experiment: Experiment, metric: str, split: str, where: str) 
 
     What only records can say, `verify` refuses. The number of parameters is a record's own.
     """
-    protocol = experiment.training.protocol if experiment.training else ""
     if is_loss_by_count(metric):
         _check_loss_by_count(experiment, metric, split, where)
         return
-    measures = PROTOCOLS[protocol].measures if protocol else None
+    protocol, measures = _find_measures(experiment)
     if measures is None or (metric, split) == ("parameters", "model"):
         return
     if not measures.has_metric(metric):
         candidates = [name for name in measures.names if ("@" in name) == ("@" in metric)]
         require_known(metric, candidates, f"{where}.metric", f"metric of the protocol {protocol} is called")
     require_known(split, measures.splits, f"{where}.split", "split")
+
+
+def _find_measures(experiment: Experiment) -> tuple[str, Measures | None]:
+    """Return an experiment's protocol and what it measures; no measures where records alone can say."""
+    protocol = experiment.training.protocol if experiment.training else ""
+    return protocol, PROTOCOLS[protocol].measures if protocol else None
 
 
 def _check_loss_by_count(experiment: Experiment, metric: str, split: str, where: str) -> None:
@@ -181,8 +186,7 @@ def _check_unit(claim: Claim, paper: Paper, where: str) -> None:
         numbers = [one.value for one in paper.experiments[name].reported if one.metric == claim.metric]
         if any(number is not None and number <= 0 for number in numbers):
             raise UserError(f"{where}.unit.experiments: '{name}' reports no number above 0; omit it")
-        protocol = paper.experiments[name].training.protocol if paper.experiments[name].training else ""
-        measures = PROTOCOLS[protocol].measures if protocol else None
+        protocol, measures = _find_measures(paper.experiments[name])
         is_counted = measures is None or measures.has_metric("predicted_characters")
         if is_per_character and claim.metric == "cross_entropy" and not is_counted:
             raise UserError(f"{where}.unit: the protocol {protocol} does not count characters; name units per token")

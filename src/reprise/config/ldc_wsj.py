@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reprise.config.datasets import NamedDataset
 from reprise.errors import UserError
+from reprise.files import compute_sha256
 
 REPLACED_PREPARATION = "wsj_characters"
 """The preparation whose raw files the folder replaces."""
@@ -57,6 +58,6 @@ def compute_folder_digest(folder: Path) -> str:
     """
     state = hashlib.sha256()
     for path in list_stories(folder):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        content = compute_sha256(path)
         state.update(f"{path.parent.name}/{path.name} {content}\n".encode())
     return state.hexdigest()

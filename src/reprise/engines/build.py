@@ -30,7 +30,7 @@ from torch import Tensor
 from reprise.engines.caches import read_caches
 from reprise.environment import BUILD, MARCH, get_build_folder, get_instruction_set
 from reprise.errors import UserError
-from reprise.files import atomic_path, write_atomically
+from reprise.files import atomic_path, compute_sha256, write_atomically
 from reprise.processor import read_cpuinfo
 
 _LOG = logging.getLogger(__name__)
@@ -179,7 +179,7 @@ def _write_library(compiler: list[str], source: Path, path: Path) -> None:
     _protect_folder(path.parent)
     with atomic_path(path) as temporary:
         _compile(compiler, source, temporary)
-    write_atomically(_get_digest_path(path), hashlib.sha256(path.read_bytes()).hexdigest())
+    write_atomically(_get_digest_path(path), compute_sha256(path))
     for file in (path, _get_digest_path(path)):
         file.chmod(file.stat().st_mode & ~_WRITABLE_BY_OTHERS)
 
@@ -200,7 +200,7 @@ def _is_trusted(path: Path) -> bool:
     """Return whether a library is as it was compiled, and only a trusted user could have written it."""
     try:
         stats = [place.stat() for place in (path.parent, path, _get_digest_path(path))]
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = compute_sha256(path)
         is_whole = _get_digest_path(path).read_bytes() == digest.encode()
     except OSError:
         return False

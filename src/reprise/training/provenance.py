@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import reprise
+from reprise.files import compute_sha256
 from reprise.processes import read_output
 
 _SOURCE = Path(reprise.__file__).parent
@@ -45,7 +46,7 @@ def digest_packages(packages: Sequence[str]) -> str:
     files = [*shared, *(path for package in packages for path in (_SOURCE / package).rglob("*"))]
     total = hashlib.sha256()
     for name, path in sorted(_name_files(files)):
-        total.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        total.update(f"{name} {compute_sha256(path)}\n".encode())
     return total.hexdigest()
 
 

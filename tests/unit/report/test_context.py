@@ -72,6 +72,15 @@ def test_a_sample_without_a_key_that_a_table_reads_is_one_line(tmp_path):
         sample["prompt"]
 
 
+@pytest.mark.parametrize(("metric", "split"), [("perplexty", "test"), ("perplexity", "tets")])
+def test_a_misspelt_metric_or_split_of_ones_own_display_is_one_line_with_the_right_name(tmp_path, metric, split):
+    context = make_context(tmp_path, "rrntn")
+    for read in (context.get_values, context.get_curve_points):
+        with pytest.raises(UserError, match=r"^s-rnn-100\.(metric|split): .* did you mean '(perplexity|test)'"):
+            read("s-rnn-100", metric, split)
+    assert context.get_values("lstm-254", metric, split).size == 0  # nothing has run, so nothing is missed
+
+
 def test_nobody_reads_the_collected_files_back(tmp_path):
     """They are for others: what they say changes no table."""
     project = make_project(tmp_path)

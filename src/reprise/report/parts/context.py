@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from reprise.catalogue.displays import find_scope
-from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config import ldc_wsj
+from reprise.config.claim_checks import check_measured
 from reprise.config.project import PAPERS, Project
 from reprise.config.resolve import resolve_all
 from reprise.config.schema import Dataset, Display, Experiment, Paper, Reported
-from reprise.errors import UserError, require_known
+from reprise.errors import UserError
 from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.load import load_paper
 from reprise.evidence.readings import Distance, rank_readings
@@ -191,7 +191,7 @@ class Context:
         replicas = self.list_replicas(experiment, "finished")
         numbers = {r.number: r.metrics[metric, split] for r in replicas if (metric, split) in r.metrics}
         if replicas and not numbers:
-            self._require_metric(experiment, metric)
+            check_measured(self.get_entry(experiment), metric, split, experiment)
         return pd.Series(numbers, dtype=float)
 
     def get_values(self, experiment: str, metric: str, split: str) -> np.ndarray:
@@ -217,20 +217,12 @@ class Context:
             if (curve.metric, curve.split) == (metric, split)
         ]
         if not curves and self.list_replicas(experiment, status):
-            self._require_metric(experiment, metric)
+            check_measured(self.get_entry(experiment), metric, split, experiment)
         if len(axes := {curve.axis for _, curve in curves}) > 1:
             raise ValueError(f"{experiment}: {metric} of {split} has curves over {', '.join(sorted(axes))}")
         columns = {number: pd.Series(curve.y, index=curve.x, dtype=float) for number, curve in curves}
         points = pd.DataFrame(columns, index=None if columns else pd.Index([], dtype=float), dtype=float)
         return points.rename_axis(index="x", columns="replica").sort_index()
-
-    def _require_metric(self, experiment: str, metric: str) -> None:
-        """Raise `UserError` for a metric that the experiment's protocol does not measure, such as a misspelt one."""
-        training = self.get_entry(experiment).training
-        measures = PROTOCOLS[training.protocol].measures if training else None
-        if measures and not measures.has_metric(metric):
-            what = f"metric of the protocol {training.protocol} is called"
-            require_known(metric, measures.names, experiment, what)
 
     def list_samples(self, experiment: str, replica: int | None = 0) -> list[Sample]:
         """List the texts that a finished replica wrote, with its number; those of all replicas if it is None."""
