@@ -62,6 +62,10 @@ class Experiment(Strict):
     reported: list[Reported] = []
     note: str | None = None
 
+    def find_reported(self, metric: str, split: str) -> Reported | None:
+        """Return the paper's entry for a metric, or None; its value is None where the paper leaves it out."""
+        return next((r for r in self.reported if (r.metric, r.split) == (metric, split)), None)
+
 
 class Display(Strict):
     """A figure or table: what the paper calls it, the function that draws it, and that function's options."""

@@ -114,7 +114,7 @@ def make_replica(record: Mapping[str, Any], points: Collection[str] = ()) -> Rep
         finished=ended and all(math.isfinite(row["value"]) for row in rows),
         **_index_rows(rows),
         best=_find_largest_points(record["curves"]),
-        rise=find_largest_rise(next(losses, ())),
+        rise=max(compute_rises(next(losses, ())), default=None),
         made=_make_provenance(record["run"], record["parameters"]),
         curves=[Curve(c["metric"], c["split"], c["axis"], c["unit"], c["x"], c["y"]) for c in record["curves"]],
         samples=record["samples"],
@@ -156,6 +156,6 @@ def _make_provenance(run: Mapping[str, Any], parameters: int | None) -> Provenan
     return Provenance(run["engine"], run["device"], run["wall_seconds"], parameters, run.get("code"), sources)
 
 
-def find_largest_rise(losses: Sequence[float]) -> float | None:
-    """Return by how much a loss later lies above its lowest so far, at most; None without a loss."""
-    return max((loss - least for loss, least in zip(losses, accumulate(losses, min), strict=True)), default=None)
+def compute_rises(losses: Sequence[float]) -> list[float]:
+    """Return by how much each loss lies above the lowest so far."""
+    return [loss - lowest for loss, lowest in zip(losses, accumulate(losses, min), strict=True)]

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from reprise.catalogue.protocols import PROTOCOLS
-from reprise.config.schema import Experiment, Reported
+from reprise.config.schema import Experiment
 from reprise.data.text.character_lines import VALIDATION_DIVISOR
 from reprise.evidence.statistics import compute_mean
 from reprise.records.resolved import Resolved
@@ -212,7 +212,8 @@ class Runs:
 
     def get_printed(self, quantity: Quantity) -> float | None:
         """Return what the paper gives for it, whatever its dataset; None where it gives nothing."""
-        return next((float(r.value) for r in self._list_reported(quantity) if r.value is not None), None)
+        reported = self.entry.find_reported(*quantity)
+        return None if reported is None or reported.value is None else float(reported.value)
 
     def get_reported_in_our_unit(self, quantity: Quantity) -> float | None:
         """Return the same as an entropy in the unit of ours; None where there is nothing to turn it by."""
@@ -243,10 +244,8 @@ class Runs:
 
     def get_reported_unit(self, quantity: Quantity) -> str | None:
         """Return the unit that the paper states for its number, where the configuration names it."""
-        return next((r.unit for r in self._list_reported(quantity) if r.unit), None)
-
-    def _list_reported(self, quantity: Quantity) -> list[Reported]:
-        return [r for r in self.entry.reported if (r.metric, r.split) == quantity]
+        reported = self.entry.find_reported(*quantity)
+        return reported.unit if reported else None
 
 
 @dataclass(frozen=True)

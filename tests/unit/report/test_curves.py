@@ -19,7 +19,7 @@ def test_a_line_is_the_mean_over_the_replicas_and_papers_numbers_stand_beside_it
     epochs, means = lines[context.get_title(name)].get_data()
     assert list(epochs) == list(perplexities.index)
     assert means == pytest.approx(perplexities.mean(axis=1))
-    paper = context.get_reported(name, "perplexity", "test").value
+    paper = context.find_reported(name, "perplexity", "test").value
     assert set(lines[f"{context.get_title(name)}, paper"].get_ydata()) == {paper}
 
 

@@ -189,6 +189,11 @@ CLEAR = 2.0
 """A unit fits if the mean log ratio is below half of that under the other unit."""
 
 
+def is_clearly_closer(log_ratio: float, other: float) -> bool:
+    """Return whether a unit fits, by the mean log ratios under it and under the other one."""
+    return abs(log_ratio) * CLEAR < abs(other)
+
+
 def compute_mean_log_ratio(printed: Mapping[str, float], ours: Mapping[str, float]) -> float:
     """Return the mean logarithm of ours over printed for the same models in one unit; 0 if they agree."""
     return compute_mean(math.log(ours[name] / printed[name]) for name in printed)
@@ -212,7 +217,7 @@ def decide_unit(claim: Claim, table: Table) -> Verdict:
     if not printed:
         return Verdict(answer=UNDECIDED, notes=(Nothing(),))
     stated, other = compute_mean_log_ratio(printed, in_stated), compute_mean_log_ratio(printed, in_other)
-    answer = _choose_unit_answer(abs(stated), abs(other))
+    answer = _choose_unit_answer(stated, other)
     notes = [Units(models=len(printed), stated=question.stated, other=question.other, off=(stated, other))]
     lowest = min(printed.values())
     if beaten := _find_beaten_models(question, quantity, table, lowest):
@@ -250,10 +255,10 @@ def _convert_mean(runs: Runs, quantity: Quantity, unit: str) -> float | None:
 
 
 def _choose_unit_answer(stated: float, other: float) -> str:
-    """Return the answer by the absolute mean log ratios under the stated unit and under the other one."""
-    if stated * CLEAR < other:
+    """Return the answer by the mean log ratios under the stated unit and under the other one."""
+    if is_clearly_closer(stated, other):
         return AGREES
-    return DISAGREES if other * CLEAR < stated else UNDECIDED
+    return DISAGREES if is_clearly_closer(other, stated) else UNDECIDED
 
 
 def _find_beaten_models(question: UnitQuestion, quantity: Quantity, table: Table, lowest: float) -> dict[str, float]:

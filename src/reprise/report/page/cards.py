@@ -57,7 +57,7 @@ def list_metrics(context: Context, experiment: Resolved) -> list[dict[str, str]]
             reached = sum(max(r.metrics.get((metric, split), 0), r.best.get(course, 0)) >= 1 for r in runs.replicas)
             interval = compute_clopper_pearson_interval(reached, n)
             ours = rounding.format_with_bounds(*(format_fixed(value, 2) for value in (reached / n, *interval)))
-        paper = context.get_reported(experiment.base, metric, split)
+        paper = context.find_reported(experiment.base, metric, split)
         printed = format_significant(paper.value, 5) if paper and is_comparable else ""
         metrics.append(
             {

@@ -247,14 +247,13 @@ class Context:
         counts = (sum(getattr(status, name) for status in statuses) for name in ("finished", "diverged", "missing"))
         return Status(*counts, is_trained=any(status.is_trained for status in statuses))
 
-    def get_reported(self, experiment: str, metric: str, split: str) -> Reported | None:
-        """Return the paper's entry for a metric; its value is None if the paper says that there is none."""
-        matching = (e for e in self.get_entry(experiment).reported if (e.metric, e.split) == (metric, split))
-        return next(matching, None)
+    def find_reported(self, experiment: str, metric: str, split: str) -> Reported | None:
+        """Return the paper's entry for a metric, whose value is None where the paper leaves it out."""
+        return self.get_entry(experiment).find_reported(metric, split)
 
     def get_printed(self, experiment: str, metric: str, split: str) -> float | None:
         """Return the paper's number; None if it gives none."""
-        reported = self.get_reported(experiment, metric, split)
+        reported = self.find_reported(experiment, metric, split)
         return None if reported is None or reported.value is None else float(reported.value)
 
     def get_unit(self, metric: str, split: str) -> str:

@@ -13,7 +13,7 @@ from reprise.data.text.character_lines import MAX_COMMON_LENGTH
 from reprise.errors import UserError
 from reprise.evaluation.line_losses import SHOWN_LINES
 from reprise.evidence.load import DIVERGED_EPOCH
-from reprise.evidence.verdicts.kinds import CLEAR, compute_mean_log_ratio
+from reprise.evidence.verdicts.kinds import compute_mean_log_ratio, is_clearly_closer
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import Row, format_signed, make_mean_values, make_text_column, pick_attributes
 from reprise.report.parts import verdicts, wording
@@ -224,7 +224,7 @@ def _write_unit_verdict(printed: pd.DataFrame, reference_bits: float) -> str:
         for unit, column in _UNIT_COLUMNS.items()
     }
     nearest, farthest = sorted(log_ratios, key=lambda unit: abs(log_ratios[unit]))
-    is_clear = abs(log_ratios[nearest]) * CLEAR < abs(log_ratios[farthest])
+    is_clear = is_clearly_closer(log_ratios[nearest], log_ratios[farthest])
     subject = f"our numbers ({format_count(len(ours), 'model')}) are" if len(ours) else "the n-gram is"
     conclusion = f"The plausible unit is {nearest}" if is_clear else "This leaves the unit undecided"
     return (
@@ -259,7 +259,7 @@ def _make_row(context: Context, name: str, names: Sequence[str]) -> dict[str, An
         **{key: context.get_setting(name, f"model.{key}") for key in ("activation", "input_term", "recurrent_term")},
         "parameters": cells.find_parameter_count(context, name),
         "paper": paper,
-        "other_text": replaced is not None and context.get_reported(name, "cross_entropy", "test") is not None,
+        "other_text": replaced is not None and context.find_reported(name, "cross_entropy", "test") is not None,
         **make_mean_values(nats, "nats"),
         **make_mean_values(in_bits, "bits"),
         "nats_by_line": by_line.mean,

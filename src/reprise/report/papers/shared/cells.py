@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from reprise.evidence.load import compute_rises
 from reprise.evidence.stability import RISE
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import DASH, format_fixed, format_integer, format_interval
@@ -21,7 +22,7 @@ Row = Mapping[str, Any]
 
 def select_high_losses(losses: pd.Series) -> pd.Series:
     """Select the losses of a training run, in nats, at which it counts as unstable (`evidence.stability.RISE`)."""
-    return losses[losses - losses.cummin() > RISE]
+    return losses[[rise > RISE for rise in compute_rises(losses)]]
 
 
 def make_text_column(title: str, key: str) -> Column:

@@ -52,7 +52,7 @@ def _plot_experiment(
     )
     for _, diverged in _get_points(context, name, metric, split, "diverged").items():
         axes.plot(diverged.dropna(), **{**style.DIVERGED, "color": line_style["color"]})
-    paper = context.get_reported(name, metric, split)
+    paper = context.find_reported(name, metric, split)
     # A number in another unit, or of another text, would be a line at a wrong height.
     if paper and paper.value is not None and not paper.unit and not context.find_replaced_dataset(name):
         axes.axhline(paper.value, **_PAPER_LINE, color=line_style["color"], label=f"{context.get_title(name)}, paper")

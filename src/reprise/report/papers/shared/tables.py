@@ -122,7 +122,7 @@ def _list_unprinted_origins(context: Context) -> list[str]:
     judged = [decision for key in context.paper.claims if (decision := context.claims[key]).answer in JUDGED]
     comparisons = [one for decision in judged for one in decision.comparisons if isinstance(one, Estimated)]
     shown = [term for comparison in comparisons for term in comparison.terms if term.paper is not None]
-    reported = [context.get_reported(term.experiment, term.metric, term.split) for term in shown]
+    reported = [context.find_reported(term.experiment, term.metric, term.split) for term in shown]
     return [origin for origin in dict.fromkeys(one.origin for one in reported) if origin.partition(" ")[0] != "paper"]
 
 
@@ -518,7 +518,8 @@ def _make_model_row(context: Context, name: str) -> dict[str, Any]:
     """Return the raw values of an experiment."""
     status, replaced = context.get_status(name), context.find_replaced_dataset(name)
     estimate = estimate_mean(context, name, "perplexity", "test")
-    reported, number = context.get_reported(name, "perplexity", "test"), context.get_printed(name, "perplexity", "test")
+    reported = context.find_reported(name, "perplexity", "test")
+    number = context.get_printed(name, "perplexity", "test")
     # The number stands in the paper's column only where it is about the same text.
     paper = None if replaced else number
     parameter_count = cells.find_parameter_count(context, name)
