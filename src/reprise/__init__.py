@@ -15,7 +15,7 @@ ORDER = (
     ("data",),
     ("config",),
     ("catalogue", "records"),
-    ("units", "counters", "options"),
+    ("units", "counters", "options", "sums"),
     ("environment", "files", "processes", "processor", "terminal"),
     ("errors",),
 )

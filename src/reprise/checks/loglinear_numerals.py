@@ -15,6 +15,7 @@ from reprise.checks import Finding
 from reprise.engines.loglinear import ReferenceEngine, RMSPropSettings
 from reprise.models.lexicon import BooleanCSR, Lexicon
 from reprise.models.loglinear import LogLinearRNN, initialise
+from reprise.sums import add_in_order
 
 SENTENCES = [f"the cost was {n} euros ." for n in (9, 13, 21)]
 SENTENCES += [f"we visited {city} ." for city in ("Paris", "Lyon")] + ["15 people came ."]
@@ -40,8 +41,8 @@ def unseen_numerals() -> Iterator[Finding]:
             text = f"p({unlikely}) / p({likely}) after '{words}', {name}"
             yield Finding(text, p[unlikely] / p[likely], 1, unit="1")
     digits = 60
-    counted = sum(9 * 10 ** (n - 1) * SHRINK**n for n in range(1, digits + 1))
-    counted -= sum(SHRINK ** len(word) for word in SEEN if word.isdigit())
+    counted = add_in_order(9 * 10 ** (n - 1) * SHRINK**n for n in range(1, digits + 1))
+    counted -= add_in_order(SHRINK ** len(word) for word in SEEN if word.isdigit())
     yield Finding(f"mass of the class: closed form, and all numerals of {digits} digits", abs(others / counted - 1), 1)
 
 
@@ -52,7 +53,7 @@ def _make_finite_background() -> tuple[np.ndarray, float]:
     words together have the mass 1. exp(a . phi) is the same throughout the class, so that its part of Z is B exp(a).
     """
     words = [word for word in TYPES if not word.isdigit()]
-    others = 9 * SHRINK / (1 - 10 * SHRINK) - sum(SHRINK ** len(word) for word in SEEN if word.isdigit())
+    others = 9 * SHRINK / (1 - 10 * SHRINK) - add_in_order(SHRINK ** len(word) for word in SEEN if word.isdigit())
     b = {word: SHRINK ** len(word) if word.isdigit() else 1 / len(words) for word in TYPES} | {NUMERAL: others}
     return np.array([math.log(b[word]) for word in TYPES]), others
 

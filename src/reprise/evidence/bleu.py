@@ -37,7 +37,10 @@ def list_different_translations(record: Mapping[str, Any]) -> Iterator[dict[str,
 
 
 def compute_bleu(sample: Mapping[str, Any], sentences: Sequence[int] | None = None) -> float:
-    """Return the score, 0 to 100, of all sentences or of those with these numbers, smoothed by sacrebleu's default."""
+    """Return the score, 0 to 100, of all sentences or of those with these numbers, smoothed by sacrebleu's default.
+
+    It is rounded to nine decimals, because sacrebleu adds with Python's `sum` (see `reprise.sums`).
+    """
     chosen = range(len(sample["texts"])) if sentences is None else sentences
     words = [sample["hypothesis_words"][i] for i in chosen]
     orders = range(1, MAX_ORDER + 1)
@@ -48,7 +51,7 @@ def compute_bleu(sample: Mapping[str, Any], sentences: Sequence[int] | None = No
         ref_len=sum(sample["reference_words"][i] for i in chosen),
         smooth_method="exp",
     )
-    return score.score
+    return round(score.score, 9)
 
 
 def make_signature(sample: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from reprise.config.claims import Claim, Comparison, Curve, Level, Margin, Mean,
 from reprise.config.claims import Term as ConfiguredTerm
 from reprise.evidence.runs import Quantity
 from reprise.evidence.statistics import compute_curvature_weights, compute_slope_weights
+from reprise.sums import add_in_order
 from reprise.units import is_ratio_scale
 
 
@@ -55,7 +56,9 @@ class Contrast:
     def evaluate(self, values: Iterable[float]) -> float:
         """Return the value of the contrast for one number per term, in the order of the weights."""
         numbers = [math.log(v) for v in values] if self.log else values
-        return sum(weight * value for (weight, _), value in zip(self.weights, numbers, strict=True)) + self.offset
+        return (
+            add_in_order(weight * value for (weight, _), value in zip(self.weights, numbers, strict=True)) + self.offset
+        )
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from reprise.evidence.folds import FoldVariance, pool_fold_variance
 from reprise.evidence.runs import Table
 from reprise.evidence.seeds import combine_seed_variances, estimate_seed_variances
 from reprise.evidence.statistics import Estimate, VarianceEstimate, compute_mean, estimate_over_folds, estimate_variance
+from reprise.sums import add_in_order
 from reprise.units import is_ratio_scale
 
 _ROUNDING_ERROR = 1e-12
@@ -137,7 +138,7 @@ def estimate_contrast(contrast: Contrast, table: Table) -> ContrastEstimate | No
     if not all(samples.values()):
         return None
     if all(runs[name].is_exact(quantity for _, quantity in terms) for name, terms in parts.items()):
-        value = sum(next(iter(sample.values())) for sample in samples.values()) + contrast.offset
+        value = add_in_order(next(iter(sample.values())) for sample in samples.values()) + contrast.offset
         return ContrastEstimate(Estimate(value, 0.0, 1), dict.fromkeys(samples, 1), method="exact")
     if all(runs[name].by_fold for name in parts):
         return _estimate_over_folds(contrast, table, samples)
@@ -165,7 +166,7 @@ def _estimate_over_folds(contrast: Contrast, table: Table, samples: dict[str, di
     common = _intersect_folds(list(samples.values()))
     if not common:
         return None
-    values = [sum(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
+    values = [add_in_order(sample[fold] for sample in samples.values()) + contrast.offset for fold in common]
     fold_ratio = max(table.runs[name].fold_ratio for name in samples)
     counts = dict.fromkeys(samples, len(common))
     unknown = ContrastEstimate(Estimate(compute_mean(values)), counts, fold_ratio=fold_ratio, method="folds")
@@ -197,7 +198,7 @@ def _is_family_better_known(
 
 def _estimate_over_seeds(contrast: Contrast, table: Table, samples: dict[str, dict]) -> ContrastEstimate:
     """Estimate a contrast over independent samples, without an error where a variance is unknown."""
-    value = sum(compute_mean(sample.values()) for sample in samples.values()) + contrast.offset
+    value = add_in_order(compute_mean(sample.values()) for sample in samples.values()) + contrast.offset
     counts = {name: len(sample) for name, sample in samples.items()}
     known = estimate_seed_variances(contrast, table, samples)
     if without_sd := tuple(name for name, one in known.items() if one.variance is None):

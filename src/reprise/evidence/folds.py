@@ -25,6 +25,7 @@ from reprise.evidence.statistics import (
     estimate_variance,
     pool_variances,
 )
+from reprise.sums import add_in_order
 
 Fold = int | str
 LossesByFold = dict[Fold, float]
@@ -116,7 +117,7 @@ def _pool_residuals(
         if not variances:
             return None
         squares = (share**2 for term, share in shares.items() if _get_task(table.runs[term.experiment]) == task)
-        parts.append((sum(squares), pool_variances(variances)))
+        parts.append((add_in_order(squares), pool_variances(variances)))
         p_values.append(compute_bartlett_p(variances))
     combined = combine_variances(0.0, parts)
     smallest_p = min((p for p in p_values if p is not None), default=None)
@@ -131,7 +132,7 @@ def _get_task(runs: Runs) -> tuple[str, ...]:
 def _collect_logs_by_fold(runs: Runs, terms: Sequence[tuple[float, Quantity]]) -> LossesByFold:
     """Return the sum of weight * log metric of every fold with all of the metrics, each above zero."""
     return {
-        r.fold: sum(weight * math.log(r.metrics[quantity]) for weight, quantity in terms)
+        r.fold: add_in_order(weight * math.log(r.metrics[quantity]) for weight, quantity in terms)
         for r in runs.finished
         if r.fold is not None and all(r.metrics.get(quantity, 0.0) > 0 for _, quantity in terms)
     }

@@ -7,6 +7,7 @@ from typing import Any
 from reprise.evaluation.text_measures import list_whole_words
 from reprise.evidence.bleu import list_bleu_rows
 from reprise.records.evaluation import BAND_STARTS, BANDS, SIDES, name_loss_metric
+from reprise.sums import add_in_order
 from reprise.units import derive_metrics
 
 TESTS = "tests"
@@ -48,7 +49,7 @@ def list_loss_rows(evaluation: Mapping[str, Any], bands: Iterable[str]) -> Itera
         within = {BAND_STARTS[number] for number in BANDS[band]}
         chosen = [e for e in entries if e["split"] in together[split] and e["side"] == side and e["least"] in within]
         if n := sum(entry["n"] for entry in chosen):
-            value = sum(entry["value"] * entry["n"] for entry in chosen) / n
+            value = add_in_order(entry["value"] * entry["n"] for entry in chosen) / n
             yield {"split": split, "metric": name_loss_metric(side, band), "value": value, "unit": "nats/token", "n": n}
 
 
@@ -92,9 +93,10 @@ def list_letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             ]
             total = sum(n for _, n in chosen)
             if total:
-                value = sum(loss * n for loss, n in chosen) / total
+                value = add_in_order(loss * n for loss, n in chosen) / total
                 yield {"split": split, "metric": name, "value": value, "unit": curve["unit"], "n": total}
         for row in record["metrics"]:
             if (row["metric"], row["split"]) == ("cross_entropy", split):
-                share = sum(loss * n for position, loss, n in letters if position == 1) / (row["value"] * row["n"])
+                first_letters = add_in_order(loss * n for position, loss, n in letters if position == 1)
+                share = first_letters / (row["value"] * row["n"])
                 yield {**row, "metric": FIRST_LETTERS, "value": share, "unit": "share"}

@@ -16,6 +16,7 @@ from reprise.evidence.contrasts import Term
 from reprise.evidence.estimation import estimate_replica_sd
 from reprise.evidence.runs import Runs, Table
 from reprise.evidence.statistics import compute_mean
+from reprise.sums import add_in_order
 from reprise.units import is_ratio_scale
 
 CHOSEN = "as chosen"
@@ -145,7 +146,7 @@ def _list_rows(runs: Mapping[str, Runs], paper: Paper, variants: Mapping[str, Ru
             is_log = is_ratio_scale(quantity[0])
             if not paper_value or not values or experiment.is_exact([quantity]):
                 continue
-            if min(paper_value, min(values) if is_log else sum(values)) <= 0:
+            if min(paper_value, min(values) if is_log else add_in_order(values)) <= 0:
                 continue
             term = Term(name, quantity)
             own_table = table.replace_by_variants({name: experiment})

@@ -13,6 +13,7 @@ from reprise.config.schema import Experiment
 from reprise.data.text.character_lines import VALIDATION_DIVISOR
 from reprise.evidence.statistics import compute_mean
 from reprise.records.resolved import Resolved
+from reprise.sums import add_in_order
 from reprise.units import convert_entropy, is_ratio_scale
 
 T = TypeVar("T")
@@ -170,7 +171,9 @@ class Runs:
         `log`: of their logarithms.
         """
         return {
-            r.number if r.fold is None else r.fold: sum(w * r.get_number(quantity, log) for w, quantity in terms)
+            r.number if r.fold is None else r.fold: add_in_order(
+                w * r.get_number(quantity, log) for w, quantity in terms
+            )
             for r in self.finished
             if all(quantity in r.metrics for _, quantity in terms)
         }

@@ -14,6 +14,8 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
+from reprise.sums import add_in_order
+
 _REPLICAS = 1000
 """The largest number of replicas that a forecast names."""
 
@@ -90,8 +92,8 @@ def estimate_variance(values: Sequence[float]) -> VarianceEstimate | None:
 
 def pool_variances(members: Sequence[VarianceEstimate]) -> VarianceEstimate:
     """Return the pooled variance of one sample or more, weighted by degrees of freedom."""
-    df = sum(one.df for one in members)
-    return VarianceEstimate(sum(one.variance * one.df for one in members) / df, df)
+    df = add_in_order(one.df for one in members)
+    return VarianceEstimate(add_in_order(one.variance * one.df for one in members) / df, df)
 
 
 def combine_variances(value: float, parts: Sequence[tuple[float, VarianceEstimate]]) -> Estimate:
@@ -100,10 +102,10 @@ def combine_variances(value: float, parts: Sequence[tuple[float, VarianceEstimat
     The degrees of freedom are Satterthwaite's (1946).
     """
     variances = [factor * one.variance for factor, one in parts]
-    total = sum(variances)
+    total = add_in_order(variances)
     if total == 0:
-        return Estimate(value, 0.0, sum(one.df for _, one in parts))
-    inverse = sum(v**2 / one.df for v, (_, one) in zip(variances, parts, strict=True))
+        return Estimate(value, 0.0, add_in_order(one.df for _, one in parts))
+    inverse = add_in_order(v**2 / one.df for v, (_, one) in zip(variances, parts, strict=True))
     return Estimate(value, math.sqrt(total), total**2 / inverse if inverse else math.inf)
 
 
@@ -118,8 +120,8 @@ def compute_bartlett_p(members: Sequence[VarianceEstimate]) -> float | None:
     if not all(one.variance for one in members):
         return 0.0
     pooled = pool_variances(members)
-    distance = sum(one.df * math.log(pooled.variance / one.variance) for one in members)
-    correction = 1 + (sum(1 / one.df for one in members) - 1 / pooled.df) / (3 * (len(members) - 1))
+    distance = add_in_order(one.df * math.log(pooled.variance / one.variance) for one in members)
+    correction = 1 + (add_in_order(1 / one.df for one in members) - 1 / pooled.df) / (3 * (len(members) - 1))
     # The statistic of equal variances is 0; rounding may make it negative.
     return float(special.chdtrc(len(members) - 1, max(0.0, distance) / correction))
 
@@ -175,12 +177,12 @@ def count_replicas_needed(
     Returns:
         The number; None where 1000 are too few, as for a tiny effect or for folds that overlap too much.
     """
-    total = sum(variances)
+    total = add_in_order(variances)
     if effect <= 0:
         return None
     if total == 0:
         return 2
-    df = total**2 / sum(v**2 for v in variances)
+    df = total**2 / add_in_order(v**2 for v in variances)
 
     def power(n: int) -> float:  # by the noncentral t distribution
         shift = effect / math.sqrt(total / n + ratio * total)

@@ -7,6 +7,7 @@ from torch.nn import functional
 from reprise.counters import dropout_mask_torch
 from reprise.engines.readable import LossReceiver, ReadableEngine
 from reprise.engines.rntn.subsequences import SGDSettings, Subsequences
+from reprise.sums import add_in_order
 
 _READING = SGDSettings(learning_rate=0.0, reduction="sum", dropout=0.0, key=0)
 """Neither dropout nor a bound: what `evaluate` computes with."""
@@ -37,7 +38,7 @@ class ReferenceEngine(ReadableEngine):
     @torch.no_grad()
     def evaluate(self, data: Subsequences, receive_losses: LossReceiver | None = None) -> float:
         """Return the summed loss in nats, without dropout or steps; `receive_losses` takes every word's."""
-        return sum(self._compute_loss(data, i, _READING, receive_losses).item() for i in range(len(data)))
+        return add_in_order(self._compute_loss(data, i, _READING, receive_losses).item() for i in range(len(data)))
 
     def _compute_loss(
         self, data: Subsequences, i: int, settings: SGDSettings, receive_losses: LossReceiver | None = None

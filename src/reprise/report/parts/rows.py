@@ -39,6 +39,7 @@ from reprise.report.parts.rounding import (
     format_significant,
 )
 from reprise.report.parts.terms import ANSWER_MEANINGS
+from reprise.sums import add_in_order
 from reprise.units import is_lower_better
 
 ANSWER_NAMES = {answer: answer for answer in ANSWERS} | {NOT_JUDGED: "not judged (the model did not learn)"}
@@ -372,13 +373,13 @@ def _format_sides(comparison: Estimated, values: Sequence[float], is_printed: bo
             for term, value in zip(comparison.terms, values, strict=True)
             if (term.weight > 0) is is_positive
         ]
-        total_weight = sum(weight for weight, _ in side)
+        total_weight = add_in_order(weight for weight, _ in side)
         if not side or not math.isclose(total_weight, 1.0, rel_tol=1e-6):
             return ""
         if comparison.scale == "log" and len(side) > 1:
-            means.append(math.exp(sum(weight * math.log(value) for weight, value in side)))
+            means.append(math.exp(add_in_order(weight * math.log(value) for weight, value in side)))
         else:
-            means.append(sum(weight * value for weight, value in side))
+            means.append(add_in_order(weight * value for weight, value in side))
     if is_printed and len(comparison.terms) == 2:
         # YAML leaves out zeros at the end: both have the decimals of the longer one, as in the paper's column.
         decimals = max(map(_count_printed_decimals, means))

@@ -20,6 +20,7 @@ from reprise.errors import UserError
 from reprise.evaluation.sampling import compute_log_probabilities
 from reprise.models.deep_lstm import State, initialise
 from reprise.records.record import Outcome, make_curve, make_metric
+from reprise.sums import add_in_order
 from reprise.training.protocol import PieceOfWork, Steps
 from reprise.training.protocols.books_texts import BookTexts
 
@@ -168,4 +169,4 @@ class CharacterWindows(Steps):
     def _compute_mean_loss(self, name: str, first: int, last: int) -> dict[str, Any]:
         losses = [loss for step, loss in self.losses.items() if first <= step <= last]
         n = len(losses) * self.options["batch_size"] * self.options["length"]
-        return make_metric("train", name, sum(losses) / len(losses), "nats/character", n)
+        return make_metric("train", name, add_in_order(losses) / len(losses), "nats/character", n)

@@ -16,6 +16,7 @@ from reprise.evaluation.sampling import sample_from_windows
 from reprise.models.lexicon import Lexicon
 from reprise.models.loglinear import initialise
 from reprise.records.record import Outcome, make_metric
+from reprise.sums import add_in_order
 from reprise.training.epochs import Epochs
 from reprise.training.protocol import PieceOfWork
 from reprise.training.protocols.loglinear_text import READ_BATCH_SIZE, SCHEMES
@@ -170,7 +171,7 @@ class WindowRMSProp(Epochs):
         if self.history:
             for name, epoch in (("cross_entropy", -1), ("cross_entropy_best", self.best_epoch - 1)):
                 losses = self.history[epoch]
-                both = sum(losses[s] * self.counts[s] for s in TESTS) / self.counts[BOTH_TESTS]
+                both = add_in_order(losses[s] * self.counts[s] for s in TESTS) / self.counts[BOTH_TESTS]
                 outcome.metrics += [
                     self._make_entropy_metric(s, name, value) for s, value in (losses | {BOTH_TESTS: both}).items()
                 ]

@@ -7,6 +7,7 @@ from reprise.data.synthetic.palindromes import DIGITS, draw_palindromes
 from reprise.engines.palindromes import choose_engine
 from reprise.models.initialisation import initialise_by_fan_in
 from reprise.records.record import Outcome, make_curve, make_metric
+from reprise.sums import add_in_order
 from reprise.training.protocol import PieceOfWork, Steps
 
 _UNITS = {"cross_entropy": "nats/token", "accuracy": "share"}
@@ -57,7 +58,9 @@ class FinalDigit(Steps):
             return outcome
         perfect = [step for step, accuracy in zip(steps, self.log["accuracy"], strict=True) if accuracy == 1]
         last = {name: self.log[name][-10:] for name in _UNITS}
-        rows = [(f"last_ten_{name}", sum(v) / len(v), _UNITS[name], batch * len(v)) for name, v in last.items()]
+        rows = [
+            (f"last_ten_{name}", add_in_order(v) / len(v), _UNITS[name], batch * len(v)) for name, v in last.items()
+        ]
         rows.append(("reached_full_accuracy", int(bool(perfect)), "share", 1))
         rows.append(("best_accuracy", max(self.log["accuracy"]), "share", batch))
         if perfect:
