@@ -6,7 +6,7 @@ from typing import Any
 
 from reprise.config.project import Project
 
-JUDGING = ("catalogue", "config", "data", "evaluation", "evidence", "files.py", "records", "units.py")
+JUDGING = ("catalogue", "config", "data", "evaluation", "evidence", "files.py", "records", "sums.py", "units.py")
 """Packages and modules that decide what is collected and judged (as in dvc.yaml). Training is none of them."""
 _CODE_SUFFIXES = {".py", ".j2", ".css", ".js", ".mplstyle"}
 
