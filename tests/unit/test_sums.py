@@ -20,7 +20,8 @@ def test_numbers_made_from_records_and_contrasts_are_such_sums():
         for name, unit, y in (("cross_entropy", "nats/character", UNEVEN), ("count", "characters", [1, 1, 1]))
     ]
     metrics = [{"metric": "cross_entropy", "split": "test", "unit": "nats/character", "value": 1.0, "n": 3}]
-    rows = {row["metric"]: row for row in list_letter_rows({"status": "finished", "curves": curves, "metrics": metrics})}
+    record = {"status": "finished", "curves": curves, "metrics": metrics}
+    rows = {row["metric"]: row for row in list_letter_rows(record)}
     assert rows["cross_entropy_of_letters_9_to_13"]["value"] == 0.0
     terms = [(1.0, Term(f"model-{i}", ("cross_entropy", "test"))) for i in range(3)]
     assert Contrast(tuple(terms), log=False).evaluate(UNEVEN) == 0.0
