@@ -30,7 +30,7 @@ def test_the_score_is_that_of_sacrebleu_on_the_texts_or_on_some_of_them(lowercas
     theirs = metrics.BLEU(lowercase=lowercase)
     expected = theirs.corpus_score(HYPOTHESES, [REFERENCES])
     texts = sample(lowercase=lowercase)
-    assert compute_bleu(texts) == pytest.approx(expected.score, abs=1e-9)
+    assert compute_bleu(texts) == round(expected.score, 9)
     assert compute_bleu(sample(lowercase=not lowercase)) != pytest.approx(compute_bleu(texts), abs=1)
     assert [sum(texts[f"matches_{n}"]) for n in (1, 2, 3, 4)] == expected.counts
     assert make_signature(texts) == str(theirs.get_signature())
@@ -46,7 +46,7 @@ WORDS = st.lists(st.sampled_from(["a", "dog", "runs", ".", "the", "3.5", "l'"]),
 def test_any_texts_give_the_score_of_sacrebleu(pairs):
     hypotheses, references = zip(*pairs, strict=True)
     expected = metrics.BLEU(force=True).corpus_score(hypotheses, [references]).score
-    assert compute_bleu(sample(hypotheses, references, lowercase=False)) == pytest.approx(expected, abs=1e-9)
+    assert compute_bleu(sample(hypotheses, references, lowercase=False)) == round(expected, 9)
 
 
 def record(samples):
