@@ -66,6 +66,11 @@ class Experiment(Strict):
         """Return the paper's entry for a metric, or None; its value is None where the paper leaves it out."""
         return next((r for r in self.reported if (r.metric, r.split) == (metric, split)), None)
 
+    def get_printed(self, metric: str, split: str) -> float | None:
+        """Return the paper's number; None if it gives none."""
+        reported = self.find_reported(metric, split)
+        return None if reported is None or reported.value is None else float(reported.value)
+
 
 class Display(Strict):
     """A figure or table: what the paper calls it, the function that draws it, and that function's options."""

@@ -215,8 +215,7 @@ class Runs:
 
     def get_printed(self, quantity: Quantity) -> float | None:
         """Return what the paper gives for it, whatever its dataset; None where it gives nothing."""
-        reported = self.entry.find_reported(*quantity)
-        return None if reported is None or reported.value is None else float(reported.value)
+        return self.entry.get_printed(*quantity)
 
     def get_reported_in_our_unit(self, quantity: Quantity) -> float | None:
         """Return the same as an entropy in the unit of ours; None where there is nothing to turn it by."""

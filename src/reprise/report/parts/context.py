@@ -253,8 +253,7 @@ class Context:
 
     def get_printed(self, experiment: str, metric: str, split: str) -> float | None:
         """Return the paper's number; None if it gives none."""
-        reported = self.find_reported(experiment, metric, split)
-        return None if reported is None or reported.value is None else float(reported.value)
+        return self.get_entry(experiment).get_printed(metric, split)
 
     def get_unit(self, metric: str, split: str) -> str:
         """Return the unit of a metric in our records; "" if no record has it."""
