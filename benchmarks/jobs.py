@@ -16,7 +16,7 @@ from benchmarks.worker import Worker, WorkerFailed
 from reprise.errors import Failed
 
 STACKED = "stacked"
-REPETITIONS = 5
+REPETITIONS = 9
 """Quiet repetitions after which a workload is done."""
 SECONDS = 2.0
 """Of a repetition, at most."""
@@ -82,13 +82,13 @@ def compare_ways(
     single = [start_worker(ours, [core]) for core in cores]
     stacks = [start_worker(STACKED, some_cores, len(cores)) for some_cores in (cores[:1], cores)]
     ways = {
-        (ours, 1, 1, 1): single[:1],
-        (ours, len(cores), 1, 1): single,
-        (STACKED, 1, len(cores), 1): stacks[:1],
-        (STACKED, 1, len(cores), len(cores)): stacks[1:],
+        (ours, 1, 1, 1): (run_by_turns, single),
+        (ours, len(cores), 1, 1): (run_at_once, single),
+        (STACKED, 1, len(cores), 1): (run_at_once, stacks[:1]),
+        (STACKED, 1, len(cores), len(cores)): (run_at_once, stacks[1:]),
     }
-    seconds_each = min(SECONDS, seconds / (REPETITIONS * len(ways)))
-    runs = {way: partial(run_at_once, started, seconds_each) for way, started in ways.items()}
+    seconds_each = min(SECONDS, seconds / (REPETITIONS * (len(ways) + len(cores) - 1)))
+    runs = {way: partial(run, started, seconds_each) for way, (run, started) in ways.items()}
     names = ("implementation", "jobs", "members", "threads")
     timed = interleave(runs, REPETITIONS, seconds).items()
     return [
@@ -108,6 +108,17 @@ def run_at_once(started: Sequence[tuple[Worker, dict[str, Any]]], seconds: float
     shares = [one.others / one.seconds for one in repetitions if one.others is not None]
     disturbed = max(0.0, max(shares) - (len(repetitions) - 1)) if len(shares) == len(repetitions) else None
     return Repetition(sum(one.rate for one in repetitions), 1.0, disturbed)
+
+
+def run_by_turns(started: Sequence[tuple[Worker, dict[str, Any]]], seconds: float) -> Repetition:
+    """Let processes work one after another, about so many seconds each; return the mean of what they do in one second.
+
+    So one job is timed on every core that N jobs use. On a rented machine one core may be slower than another.
+    """
+    repetitions = [run_at_once([one], seconds) for one in started]
+    shares = [one.others for one in repetitions]
+    disturbed = None if None in shares else max(shares)
+    return Repetition(sum(one.rate for one in repetitions) / len(repetitions), 1.0, disturbed)
 
 
 def describe_way(row: dict[str, Any]) -> str:

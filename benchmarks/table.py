@@ -220,7 +220,7 @@ def make_job_lines(results: Sequence[BenchResult]) -> list[str]:
             lines.append(make_line([*cells, *(f"{count:,.0f}" for count in stacks)]))
     if not lines:
         return []
-    finding = f"N jobs at once, a core each, lose {format_range(lost, format_percent)} of their speed to each other."
+    finding = f"N jobs at once, a core each, lose at most {format_percent(max(lost))} of their speed to each other."
     finding += f" N members of one stack do {format_range(beside, format_times)} times as much as N jobs."
     columns = ("document, workload", "processor", "N", "1 job", "N jobs", "lost")
     head = make_table(*columns, "N members, 1 thread", "N members, N threads")

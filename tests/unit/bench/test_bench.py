@@ -424,7 +424,7 @@ def test_jobs_at_once_and_members_of_a_stack_have_a_row_and_a_sentence(tmp_path)
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"jobs": 2, "rows": rows}), encoding="utf-8")
     table = make_committed_table(tmp_path)
-    assert "lose 5 %" in table
+    assert "lose at most 5 %" in table
     assert "0.10 to 0.20 times" in table
     assert "| 001, r-RNTN, H = K = 100 | `one` | 2 | 100 | 190 | 5 % | 19 | 38 |" in table
     assert "| `other` | `one` | 2 | 1,000 | 1,900 | 5 % | 190 | 380 |" in table
@@ -525,6 +525,28 @@ def test_jobs_at_once_are_no_disturbance_to_each_other_and_others_are():
         repetition = jobs.run_at_once([(worker, facts) for worker in workers], 2.0)
         assert (repetition.rate, repetition.is_quiet) == (300.0, quiet)
         assert [worker.start.call_args.args for worker in workers] == [(200,)] * 2
+
+
+@pytest.mark.parametrize(("others", "quiet"), [((0.0, 0.05), True), ((0.0, 0.2), False), ((0.0, None), False)])
+def test_one_job_is_timed_on_every_core_with_the_others_idle(others, quiet):
+    log = []
+
+    class Done:
+        def __init__(self, tokens, others):
+            self.repetition = Repetition(tokens, 2.0, others)
+
+        def start(self, pieces):
+            log.append("start")
+
+        def finish(self, limit):
+            log.append("finish")
+            return self.repetition
+
+    facts = {"block": 20, "seconds_a_piece": 0.01}
+    workers = [(Done(tokens, seconds), facts) for tokens, seconds in zip((300, 500), others, strict=True)]
+    repetition = jobs.run_by_turns(workers, 2.0)
+    assert (repetition.rate, repetition.is_quiet) == (200.0, quiet)
+    assert log == ["start", "finish"] * 2
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
