@@ -81,9 +81,13 @@ def test_outputs_of_a_tier_are_its_data_its_displays_and_the_page(toy):
     listed = dict(outputs.label_displays("digits"))
     assert listed.keys() == {"results/quick/figures/digits-curves.svg", "results/quick/tables/digits-convergence.html"}
     assert outputs.full_claims == []
-    (toy / "results/paper").mkdir(parents=True)
-    (toy / "results/paper/claims.json").touch()
-    assert Outputs(plan().project).full_claims == ["results/paper/claims.json"]
+    files = [toy / f"results/{name}" for name in ("paper/claims.json", "quick/claims.json", "reduced/figures/a.svg")]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    outputs = Outputs(plan().project)
+    assert outputs.full_claims == ["results/paper/claims.json"]
+    assert outputs.other_results == ["results/paper/claims.json", "results/reduced/figures/a.svg"]
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,17 @@ def test_a_change_makes_what_follows_from_it_alone(finished, change):
     assert [plan.trained, plan.jobs] == follows
 
 
+@pytest.mark.parametrize(
+    ("file", "jobs"), [("paper/claims.json", DRAWN), ("reduced/claims.json", {"page": 1}), ("paper/a.json", {})]
+)
+def test_what_is_shown_of_another_tier_is_an_input(finished, file, jobs):
+    """The page shows every tier, and a table says which verdicts of the tier paper are not its own."""
+    path = finished.root / "results" / file
+    path.parent.mkdir(parents=True)
+    path.write_text("{}", encoding="utf-8")
+    assert finished.plan().jobs == jobs
+
+
 def test_a_record_that_is_named_can_be_trained_again(finished):
     (record,) = finished.records("words/s-rnn-4/0-*.json")
     named = [str(record.relative_to(finished.root))]

@@ -56,7 +56,7 @@ for paper, entry in PLAN.project.papers.items():
             f"displays_{paper.replace('-', '_')}"
         input:
             OUTPUTS.claims,
-            map(before_update, OUTPUTS.full_claims),
+            list(map(before_update, OUTPUTS.full_claims)),
             records=list_records,
             evaluations=list_evaluations,
             wording=OUTPUTS.wording,
@@ -97,7 +97,7 @@ rule page:
         OUTPUTS.claims,
         OUTPUTS.list_figures(),
         OUTPUTS.list_tables(),
-        map(before_update, OUTPUTS.full_claims),
+        list(map(before_update, OUTPUTS.other_results)),
         records=list_records,
         evaluations=list_evaluations,
         wording=OUTPUTS.wording,
