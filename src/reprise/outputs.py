@@ -28,20 +28,18 @@ class Outputs:
         self.wording = ["config/config.yaml", *(f"config/papers/{name}.yaml" for name in project.papers)]
         self.reference = sorted(map(str, Path("config/reference").glob("*.csv")))
         # Other tiers say which of the committed verdicts of the tier paper are not theirs.
-        self.full_claims = self._list_existing("claims.json", [FULL])
+        self.full_claims = self._list_existing(["claims.json"], [FULL])
         # The page shows the results of every tier.
-        self.other_results = [
-            path for name in ("claims.json", "metrics.csv", "figures/*.svg") for path in self._list_existing(name, TIERS)
-        ]
+        self.other_results = self._list_existing(["claims.json", "metrics.csv", "figures/*.svg"], TIERS)
         self.judging = list_code_files(JUDGING)
         self.drawing = [*self.judging, *list_code_files(["report"])]
         # The page quotes the equations of the models' docstrings besides.
         self.paging = [*self.drawing, *list_code_files(["models"])]
 
-    def _list_existing(self, name: str, tiers: Iterable[str]) -> list[str]:
-        """Return the files called `name` of other tiers, as far as they exist: no job of this tier makes them."""
+    def _list_existing(self, patterns: Iterable[str], tiers: Iterable[str]) -> list[str]:
+        """Return the existing files of other tiers that match; no job of this tier makes them."""
         folders = [Path("results", tier) for tier in tiers if tier != self.project.config.tier]
-        return sorted(str(path) for folder in folders for path in folder.glob(name))
+        return sorted(str(path) for folder in folders for pattern in patterns for path in folder.glob(pattern))
 
     def list_displays(self, paper: str, kind: str, suffixes: Iterable[str]) -> list[str]:
         """Return the files of a paper's displays.

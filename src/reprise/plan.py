@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any, NoReturn
 from reprise.cluster import Limits, limit_request
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_other_tiers, resolve_tier
+from reprise.environment import MIRROR, get_mirror
 from reprise.errors import EXIT_USAGE, Interrupted, UserError, require_known
 from reprise.estimate.estimates import estimate_memory_limit, estimate_time_limit, estimate_times, summarise_estimates
 from reprise.files import describe_os_error
@@ -67,7 +69,15 @@ class Plan:
         self.project, self.tier = project, project.config.tier
         self.experiments = {experiment.id: experiment for experiment in experiments}
         self.results = f"results/{self.tier}"
-        self.records = [path for experiment in self.experiments.values() for path in experiment.list_record_paths()]
+        self.omitted = {
+            path: file
+            for experiment in self.experiments.values()
+            if (file := self._find_absent_file(experiment))
+            for path in experiment.list_record_paths()
+            if not os.path.lexists(path)
+        }
+        """Missing records that no job can make -> the raw file that is absent. The page is written without them."""
+        self.records = [p for e in self.experiments.values() for p in e.list_record_paths() if p not in self.omitted]
         self.configurations = [experiment.get_config_path() for experiment in self.experiments.values()]
         self.corpora = {e.corpus: e for e in self.experiments.values() if e.corpus}
         # Asked late and once: Snakemake knows the cluster's partitions only when it plans the jobs.
@@ -81,6 +91,18 @@ class Plan:
         """Read config/ of the current folder; `stated` is what the command line says of it."""
         project = load_project(".", dict(stated))
         return cls(project, resolve_tier(project), partitions)
+
+    def _find_absent_file(self, experiment: Resolved) -> str:
+        """Return a raw file that an experiment lacks and no job can fetch, "<folder of a mirror>/<name>", or ""."""
+        if not experiment.corpus or os.path.lexists(experiment.corpus):
+            return ""
+        dataset = self.project.find_dataset(experiment.config["data"]["dataset"])
+        mirror = get_mirror()
+        folders = [Path("data/raw", dataset.name), *([mirror / dataset.mirror_folder] if mirror else [])]
+        for file in dataset.files:
+            if file.url is None and not any((folder / file.name).exists() for folder in folders):
+                return f"{dataset.mirror_folder}/{file.name}"
+        return ""
 
     @cached_property
     def other_tiers(self) -> str:
@@ -113,6 +135,13 @@ class Plan:
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
             signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
         _LOG.info("reprise: tier %s: %s", self.tier, self.describe_expected_time(jobs))
+        for file, count in Counter(self.omitted.values()).items():
+            _LOG.warning(
+                "reprise: left out: %d missing replicas, whose %s has no url; set %s to a folder that holds it",
+                count,
+                file,
+                MIRROR,
+            )
 
     def list_raw_files(self, corpus: str) -> list[str]:
         """Return the raw files that a corpus is made of; `corpus` is its name without folder and suffix."""
@@ -205,11 +234,11 @@ class Plan:
 
     def describe_expected_time(self, at_once: int) -> str:
         """Return how long the training will take with so many jobs at once, as far as that is known."""
+        everything = self.experiments.values()
+        possible = [e for e in everything if self.omitted.keys().isdisjoint(e.list_record_paths())]
         try:
-            return summarise_estimates(
-                estimate_times(self.experiments.values(), other_tiers=resolve_other_tiers(self.project)),
-                max(1, at_once),
-            )
+            others = resolve_other_tiers(self.project)
+            return summarise_estimates(estimate_times(possible, Path(), everything, others), max(1, at_once))
         except (UserError, OSError) as error:
             return str(error)
 

@@ -48,6 +48,27 @@ def test_a_training_reads_its_configuration_and_its_corpus(toy):
     assert not (toy / "results").exists(), "a plan writes nothing"
 
 
+def test_replicas_whose_raw_file_cannot_be_had_are_left_out(toy, monkeypatch, caplog):
+    """Their records stay those of the tier where they are there, and no other replica is left out."""
+    file = f"{{name: text.gz, algorithm: sha256, digest: {64 * 'a'}}}"
+    use(toy, "    prepare: synthetic\n", f"    prepare: synthetic\n    files: [{file}]\n")
+    records = plan().experiments[WORDS].list_record_paths()
+    (toy / records[0]).parent.mkdir(parents=True)
+    (toy / records[0]).touch()
+    assert plan().omitted == {records[1]: "synthetic/text.gz"}
+    assert not {records[1]} & set(plan().records)
+    assert {records[0], *plan().experiments[RNN].list_record_paths()} < set(plan().records)
+    plan().start_run([], 1)
+    assert "1 missing replicas" in caplog.text
+    (toy / "files").mkdir()
+    monkeypatch.setenv("REPRISE_MIRROR", "files")
+    for path in ("files/synthetic/text.gz", "data/raw/synthetic/text.gz", plan().experiments[WORDS].corpus):
+        (toy / path).parent.mkdir(parents=True, exist_ok=True)
+        (toy / path).touch()
+        assert plan().omitted == {}
+        (toy / path).unlink()
+
+
 def test_a_request_is_doubled_with_every_attempt_up_to_what_a_partition_allows(toy):
     stated = plan().project.config.resources.train
     first = Request(stated.runtime, stated.mem_mb)
