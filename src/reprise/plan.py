@@ -161,21 +161,15 @@ class Plan:
         """Return whether all missing replicas of an experiment train in one job."""
         return is_single_job(self.experiments[name], self.count_gpus())
 
-    def list_inputs(self, name: str, together: bool = False) -> dict[str, list[str]]:
-        """Return what a job of an experiment reads: its configuration, its corpus, and what was trained together.
-
-        Args:
-            name: The experiment.
-            together: Whether the job is the one that trains all its missing replicas.
-        """
+    def list_inputs(self, name: str) -> dict[str, list[str]]:
+        """Return what a job of an experiment reads: its configuration and its corpus."""
         require_known(name, self.experiments, f"tier {self.tier}", "experiment")
         experiment = self.experiments[name]
-        mark = [f"{TOGETHER}/{self.tier}/{name}.done"] if not together and self.is_trained_together(name) else []
-        return {
-            "config": [experiment.get_config_path()],
-            "corpus": [experiment.corpus] if experiment.corpus else [],
-            "together": mark,
-        }
+        return {"config": [experiment.get_config_path()], "corpus": [experiment.corpus] if experiment.corpus else []}
+
+    def get_mark(self, name: str) -> str:
+        """Return the file that says that all missing replicas of an experiment were trained together."""
+        return f"{TOGETHER}/{self.tier}/{name}.done"
 
     def choose_device_option(self, name: str, gpu: int) -> str:
         """Return the option that keeps a job which was given no GPU off one that it sees."""
@@ -193,20 +187,21 @@ class Plan:
         """Return what a job asks for, doubled with every attempt as far as a partition allows it.
 
         Args:
-            rule: `train`, `train_together`, or a key of `resources` in config/config.yaml.
+            rule: `train_together`, `train` (a replica alone), `move` (its record, from where it was trained together),
+                or a key of `resources` in config/config.yaml.
             attempt: Counts from 1.
             name: The experiment of a training.
         """
+        stated, gpus = self.project.config.resources, 0
         if rule == "train_together":
             minutes, mem_mb, gpus = self._request_for_all(name)
-        elif rule == "train" and self.is_trained_together(name):
-            minutes, mem_mb, gpus = _MINUTES_TO_MOVE, self.project.config.resources.train.mem_mb, 0
         elif rule == "train":
             minutes, mem_mb = self._estimate_limits(name)
-            gpus = 0
+            gpus = count_gpus_needed(self.experiments[name], self.count_gpus())
+        elif rule == "move":
+            minutes, mem_mb = _MINUTES_TO_MOVE, stated.train.mem_mb
         else:
-            stated = getattr(self.project.config.resources, rule)
-            minutes, mem_mb, gpus = stated.runtime, stated.mem_mb, 0
+            minutes, mem_mb = getattr(stated, rule).runtime, getattr(stated, rule).mem_mb
         factor = 2 ** (attempt - 1)
         return Request(*limit_request(minutes * factor, mem_mb * factor, gpus, self._partitions() or []), gpus)
 

@@ -53,6 +53,19 @@ def test_what_is_missing_is_trained_and_what_a_killed_pipeline_left_is_taken(tog
     assert values[0] == pytest.approx(values[1], rel=1e-5)
 
 
+def test_a_replica_that_is_forced_trains_alone(together, tmp_path):
+    """The others are there, so the job that trains all missing replicas would train none."""
+    project = together.copy(tmp_path / "copy")
+    (record, *_) = project.records(f"{WORDS}/*.json")
+    before = read_record(record)
+    run = project.snakemake("--force", targets=[str(record.relative_to(project.root))])
+    assert run.status == 0, run.log
+    assert run.jobs == {"train": 1}
+    after = read_record(record)
+    # Alone its sums are rounded in another order.
+    assert [m["value"] for m in after["metrics"]] == pytest.approx([m["value"] for m in before["metrics"]], rel=1e-5)
+
+
 def test_each_process_claims_a_gpu_of_its_own(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

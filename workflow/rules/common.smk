@@ -63,22 +63,46 @@ def list_evaluations(wildcards):
     return mark_existing(PLAN.list_evaluations())
 
 
+def is_forced(wildcards):
+    """Return whether the user forces a training."""
+    # Snakemake starts every job of a cluster with --force. While records of a joint training are moved, its mark exists.
+    settings, record = workflow.dag_settings, RECORD.format_map(wildcards)
+    forced = settings.forcetargets or settings.forceall or record in settings.forcerun
+    return forced and (
+        Path(record).exists() or not Path(PLAN.get_mark(wildcards.id)).exists()
+    )
+
+
+def is_moved(wildcards):
+    """Return whether a record comes from the job that trains all missing replicas of its experiment."""
+    return PLAN.is_trained_together(wildcards.id) and not is_forced(wildcards)
+
+
 def list_training_inputs(wildcards):
     """Return what the training of a replica reads; to a record that stays as it is nothing counts as newer."""
     inputs, record = PLAN.list_inputs(wildcards.id), RECORD.format_map(wildcards)
     inputs["corpus"] = mark_existing(inputs["corpus"])
-    settings = workflow.dag_settings
-    forced = settings.forcetargets or settings.forceall or record in settings.forcerun
-    keep = ancient if Path(record).exists() and not forced else str
+    inputs["together"] = [PLAN.get_mark(wildcards.id)] if is_moved(wildcards) else []
+    keep = ancient if Path(record).exists() and not is_forced(wildcards) else str
     return {name: list(map(keep, paths)) for name, paths in inputs.items()}
 
 
+def choose_kind(kind, wildcards):
+    """Return what a job asks resources for: `train` becomes `move` where the training is another job's."""
+    return "move" if kind == "train" and is_moved(wildcards) else kind
+
+
 def make_resources(kind):
-    """Return memory (MB) and minutes of a kind of job."""
+    """Return memory (MB) and minutes of a kind of job, and of a training the GPUs."""
 
     def request_part(part):
         return lambda wildcards, attempt: getattr(
-            PLAN.make_request(kind, attempt, wildcards.get("id", "")), part
+            PLAN.make_request(
+                choose_kind(kind, wildcards), attempt, wildcards.get("id", "")
+            ),
+            part,
         )
 
-    return {part: request_part(part) for part in ("mem_mb", "runtime")}
+    # GPUs are asked for when a job is planned: while this file is read, the partitions are not known yet.
+    parts = ["mem_mb", "runtime", *(["gpu"] if kind.startswith("train") else [])]
+    return {part: request_part(part) for part in parts}
