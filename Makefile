@@ -90,5 +90,6 @@ lock: ## resolve both locks anew (then change the pins in envs/)
 	mv build/lock/new requirements.lock
 	{ sed -n '/^#/p' requirements-dev.lock; $(HASHES) build/lock/dev.txt; } > build/lock/new && mv build/lock/new requirements-dev.lock
 
+# build/together holds finished records until they are moved to results/.
 clean: ## remove environment and builds; data, checkpoints and results stay
-	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build/kernels build/lock build/cache build/lib build/bdist.* .pytest_cache .ruff_cache .hypothesis
