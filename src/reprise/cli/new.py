@@ -4,6 +4,7 @@ import argparse
 import keyword
 import re
 import shutil
+import site
 import sysconfig
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,11 +18,12 @@ _PLACEHOLDER = "PACKAGE"
 
 def snakefile_command(options: argparse.Namespace) -> None:
     """Print where the workflow is, for `module reprise: snakefile: …` in a Snakefile of your own."""
-    installed = Path(sysconfig.get_path("data"), "share/reprise")
-    paths = [root / "workflow/Snakefile" for root in (CLONE, installed)]
+    # The second is where `pip install` puts data files, the third `pip install --user`.
+    prefixes = [sysconfig.get_path("data"), site.getuserbase()]
+    paths = [root / "workflow/Snakefile" for root in (CLONE, *(Path(p, "share/reprise") for p in prefixes))]
     existing = next((path for path in paths if path.is_file()), None)
     if existing is None:
-        raise UserError(f"{paths[-1]}: no such file; install reprise again")
+        raise UserError(f"{paths[1]}: no such file; install reprise again")
     print(existing)
 
 

@@ -88,6 +88,21 @@ def test_snakemake_runs_in_a_new_folder_with_the_settings_of_the_clone(project):
     assert own == ours
 
 
+def test_the_workflow_is_where_pip_puts_data_files(monkeypatch, tmp_path, capsys):
+    """Under the prefix, or with `pip install --user` under the user's base."""
+    monkeypatch.setattr("reprise.cli.new.CLONE", tmp_path / "no-clone")
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / "prefix"))
+    monkeypatch.setattr("site.getuserbase", lambda: str(tmp_path / "user"))
+    assert main(["snakefile"]) == 2
+    for base in ("user", "prefix"):
+        path = tmp_path / base / "share/reprise/workflow/Snakefile"
+        path.parent.mkdir(parents=True)
+        path.touch()
+        capsys.readouterr()
+        assert main(["snakefile"]) == 0
+        assert capsys.readouterr().out == f"{path}\n"
+
+
 def read_block(language, text, module):
     """The first block of docs/adding.md in a language that has a text, for the package `module`."""
     docs = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
