@@ -1,5 +1,6 @@
 """Training of document 004's models: the LL-RNN of M = 2500, and the softmax RNN that it is compared with."""
 
+import statistics
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,17 +26,12 @@ class Workload(tasks.DescribedWorkload):
     vocabulary: int = 42_598
     tags: int = 72
     size: int = SIZE
-    derived = ("flops_a_token", "weight_bytes", "features")
+    derived = ("weight_bytes", "features")
 
     @property
     def features(self) -> int:
         """Rows of the output layer: features, or types."""
         return self.top + 1 + self.tags if self.top else self.vocabulary
-
-    @property
-    def flops_a_token(self) -> int:
-        """Those of a target's dense products, forward, backward and update: 6 a weight, in each of the 8 steps."""
-        return 6 * self.size * (WINDOW * LAYERS * 8 * self.size + self.features)
 
     @property
     def weight_bytes(self) -> int:
@@ -64,14 +60,33 @@ class Task(tasks.Windows):
     learning_rate, rho, epsilon = 0.001, 0.9, 1e-8
 
     @property
+    def flops_a_token(self) -> float:
+        """Those of a target's dense products in our engine, forward, backward and update: 6 a weight and row.
+
+        W_1 has a row for each class of a batch, in place of each word. A window's first step has no product with U.
+        """
+        w = self.workload
+        rows = LAYERS * (WINDOW - 1) + (LAYERS - 1) * WINDOW + self._count_classes() / w.batch
+        return 6 * w.size * (4 * w.size * rows + w.features)
+
+    def _count_classes(self) -> float:
+        """Return the mean number of distinct classes in a batch: of types with equal features, or of types."""
+        from reprise.engines.loglinear.classes import Classes
+
+        model = build_model(self)
+        classes = Classes.from_features(model.features, model.E).class_of_type.numpy() if model.features else None
+        numbers = self.x if classes is None else classes[self.x]
+        return statistics.mean(len(np.unique(batch)) for batch in numbers)
+
+    @property
     def bytes_a_token(self) -> float:
-        """Traffic of the weights: those of the states are read in every step of a batch, forward and back.
+        """Traffic of the weights: those of the states are read in every step but the first, forward and back.
 
         The others are read once forward and once back. RMSProp reads and writes all weights and their mean squares.
         """
         w = self.workload
         state_bytes = 4 * LAYERS * 4 * w.size**2
-        return (2 * WINDOW * state_bytes + 2 * (w.weight_bytes - state_bytes) + 4 * w.weight_bytes) / w.batch
+        return (2 * (WINDOW - 1) * state_bytes + 2 * (w.weight_bytes - state_bytes) + 4 * w.weight_bytes) / w.batch
 
 
 WORKLOADS = (
