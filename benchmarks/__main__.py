@@ -11,6 +11,7 @@ processors. `evaluations` shows how long it takes to measure trained models agai
 """
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -108,7 +109,8 @@ def time_bench(options: argparse.Namespace) -> None:
     from reprise import files
 
     module, implementations = import_module(f"benchmarks.{name}"), BENCHES[name]
-    if getattr(module, "ON_GPU", False):
+    on_gpu = getattr(module, "ON_GPU", False)
+    if on_gpu:
         module.find_device()
         if options.jobs:
             raise UserError(f"{name} --jobs: jobs at once are timed on a CPU; name another benchmark")
@@ -116,7 +118,10 @@ def time_bench(options: argparse.Namespace) -> None:
     # An exception, so that processes and their folder of weights are cleared away.
     previous_handler = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     report = partial(print, file=sys.stderr, flush=True)
-    path = make_default_path(name, options.jobs) if options.json is True else options.json
+    path = options.json
+    if path is True:
+        path = make_default_path(name, options.jobs, on_gpu)
+        require_whole(path, selected, select_workloads(module.WORKLOADS, implementations, [""]))
     keep = partial(files.write_json, path) if path else lambda result: None
     try:
         if options.jobs:
@@ -149,15 +154,37 @@ def select_workloads(
     raise UserError(f"--only {' '.join(only)}: no <workload>/<implementation>/ holds that; {example}/ is one")
 
 
-def make_default_path(name: str, jobs: int | None) -> Path:
-    """Return the committed place of a benchmark's result on this processor, of `jobs` at once if there are any."""
+def make_default_path(name: str, jobs: int | None, on_gpu: bool) -> Path:
+    """Return the committed place of a benchmark's result on this processor or GPU, of `jobs` at once if any."""
+    import torch
+
     from benchmarks.processor import name_processor
     from benchmarks.table import COMMITTED, JOBS
     from reprise.environment import get_instruction_set
     from reprise.processor import read_cpuinfo, read_processor_name
 
-    stem = name_processor(read_processor_name(), read_cpuinfo(), get_instruction_set())
+    if on_gpu:
+        stem = name_processor(torch.cuda.get_device_name(), {})
+    else:
+        stem = name_processor(read_processor_name(), read_cpuinfo(), get_instruction_set())
     return (COMMITTED / JOBS if jobs else COMMITTED) / name / f"{stem}.json"
+
+
+Selection = Sequence[tuple[Any, Sequence[str]]]
+"""Workloads, each with the names of implementations."""
+
+
+def require_whole(path: Path, selected: Selection, every: Selection) -> None:
+    """Raise `UserError` if a result has timed some of `every` that are not `selected`: writing it would lose them."""
+    left_out = {(w.name, name) for w, names in every for name in names}
+    left_out -= {(w.name, name) for w, names in selected for name in names}
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    except (FileNotFoundError, ValueError, KeyError):
+        return  # nothing to lose
+    if lost := [row for row in rows if row["median"] and (row["workload"], row["implementation"]) in left_out]:
+        example = f"{lost[0]['workload']}/{lost[0]['implementation']}/"
+        raise UserError(f"{path}: --only leaves out {len(lost)} of its rows, such as {example}; name a FILE for --json")
 
 
 if __name__ == "__main__":

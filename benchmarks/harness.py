@@ -213,9 +213,9 @@ class _Comparison:
         """Time those that are ready by turns, for so many seconds together."""
         seconds_each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(self.ready))))
         runs = {name: partial(self._repeat, name, seconds_each) for name in self.ready}
-        for name, repetitions in interleave(runs, REPETITIONS, seconds).items():
-            if self.rows[name]["note"] is None:
-                self.rows[name] |= summarise(repetitions)
+        timed = interleave(runs, REPETITIONS, seconds)
+        for name, summary in summarise({name: timed[name] for name in runs if self.rows[name]["note"] is None}).items():
+            self.rows[name] |= summary
 
     def _repeat(self, name: str, seconds: float) -> Repetition | None:
         worker, facts = self.ready[name]

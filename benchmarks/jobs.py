@@ -90,10 +90,8 @@ def compare_ways(
     seconds_each = min(SECONDS, seconds / (REPETITIONS * (len(ways) + len(cores) - 1)))
     runs = {way: partial(run, started, seconds_each) for way, (run, started) in ways.items()}
     names = ("implementation", "jobs", "members", "threads")
-    timed = interleave(runs, REPETITIONS, seconds).items()
-    return [
-        dict(zip(names, way, strict=True)) | {"unit": "tokens/s"} | summarise(repetitions) for way, repetitions in timed
-    ]
+    summaries = summarise(interleave(runs, REPETITIONS, seconds))
+    return [dict(zip(names, way, strict=True)) | {"unit": "tokens/s"} | summary for way, summary in summaries.items()]
 
 
 def run_at_once(started: Sequence[tuple[Worker, dict[str, Any]]], seconds: float) -> Repetition:

@@ -20,7 +20,7 @@ from compiler_helpers import needs_compiler
 from config_helpers import ROOT
 
 from benchmarks import BENCHES, harness, jobs, rntn, tasks, timing, worker
-from benchmarks.__main__ import main, select_workloads
+from benchmarks.__main__ import main, make_default_path, require_whole, select_workloads
 from benchmarks.goals import Goal, list_general_goals
 from benchmarks.harness import Budget, compare_implementations, find_disagreement, run_bench
 from benchmarks.limits import LEVELS, CoreProbe, compute_lower_limit, find_level, measure_bandwidths, measure_peak
@@ -82,8 +82,14 @@ def reps(*rates, quiet=True):
     ids=["enough are quiet", "all count"],
 )
 def test_three_quiet_repetitions_leave_out_the_others(quiet, summary):
-    row = summarise(reps(*quiet) + reps(1, 2, quiet=False))
+    row = summarise({"a": reps(*quiet) + reps(1, 2, quiet=False)})["a"]
     assert tuple(row[key] for key in ("median", "low", "high", "reps", "quiet_reps")) == summary
+
+
+def test_where_one_was_seldom_quiet_all_repetitions_of_the_others_count_too():
+    quiet, noisy = reps(10, 20, 30) + reps(2, 2, 2, 2, quiet=False), reps(5, 6, quiet=False) + reps(7)
+    rows = summarise({"quiet": quiet, "noisy": noisy})
+    assert [(row["median"], row["quiet_reps"]) for row in rows.values()] == [(2, 3), (6, 1)]
 
 
 def test_implementations_take_turns_until_all_have_been_quiet_often_enough():
@@ -311,6 +317,29 @@ def test_workloads_that_the_budget_of_a_gpu_leaves_no_time_for_are_named(monkeyp
     assert (lines[-1].partition(":")[0], written) == ("later", [result])
 
 
+@pytest.mark.parametrize("jobs_at_once", [None, 2])
+def test_an_interruption_leaves_the_workloads_that_are_done(monkeypatch, tmp_path, jobs_at_once):
+    monkeypatch.chdir(tmp_path)
+    done = iter([[harness._make_row("fused") | {"jobs": 1, "median": 1.0}]])
+
+    def compare(*arguments):
+        if (rows := next(done, None)) is None:
+            raise KeyboardInterrupt
+        return rows
+
+    monkeypatch.setattr(harness, "compare_implementations", compare)
+    monkeypatch.setattr(jobs, "compare_ways", compare)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
+    monkeypatch.setattr("os.sched_setaffinity", lambda *_: None, raising=False)
+    monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES, replace(SENTENCES, name="later")))
+    option = ["--jobs", str(jobs_at_once)] if jobs_at_once else []
+    with pytest.raises(KeyboardInterrupt):
+        main(["rntn", "--only", "fused", "--json", "bench.json", *option])
+    result = json.loads((tmp_path / "bench.json").read_text())
+    assert [workload["name"] for workload in result["workloads"]] == ["sentences"]
+    assert [(row["workload"], row["median"]) for row in result["rows"]] == [("sentences", 1.0)]
+
+
 @pytest.mark.parametrize(
     ("name", "limit", "message"),
     [("eager", 0.0, "checking and compiling takes more than 0 s"), ("no such", 60.0, "KeyError: 'no such'")],
@@ -324,6 +353,25 @@ def test_a_process_that_fails_or_takes_too_long_says_so_in_a_line(name, limit, m
 
 def test_the_document_on_engines_shows_the_committed_results():
     assert make_committed_table(ROOT / "results/bench") in (ROOT / "docs/engines.md").read_text(encoding="utf-8")
+
+
+def test_a_part_does_not_take_the_place_of_a_result_that_holds_more(tmp_path):
+    path, every = tmp_path / "bench.json", select_workloads(rntn.WORKLOADS, BENCHES["rntn"], [""])
+    part = select_workloads(rntn.WORKLOADS, BENCHES["rntn"], ["k100/fused"])
+    for content in (None, "{", json.dumps({"rows": [row("ptb-h100-k100", "fused", 1.0), row("of-old", "eager", 1.0)]})):
+        if content:
+            path.write_text(content, encoding="utf-8")
+        require_whole(path, part, every)
+    rows = [row("ptb-h100-k100", "fused", 1.0), row("ptb-h100-k100", "eager", 1.0), row("ptb-h100-k1", "jax", None)]
+    path.write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    with pytest.raises(UserError, match=r"1 of its rows, such as ptb-h100-k100/eager/"):
+        require_whole(path, part, every)
+    require_whole(path, every, every)
+
+
+def test_results_of_a_gpu_bear_its_name(monkeypatch):
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "NVIDIA H200")
+    assert make_default_path("gpu", None, on_gpu=True) == COMMITTED / "gpu/nvidia-h200.json"
 
 
 BAD = {
