@@ -33,7 +33,9 @@ class Goal:
         ours = by_place.get((self.workload, self.implementation), {})
         if self.over is None:
             return ours.get(f"share_of_{self.line}")
-        speed, other = ours.get("median"), by_place.get((self.of or self.workload, self.over), {}).get("median")
+        if self.of is None:
+            return ours.get("ratio_to", {}).get(self.over)
+        speed, other = ours.get("median"), by_place.get((self.of, self.over), {}).get("median")
         return speed / other if speed and other else None
 
 

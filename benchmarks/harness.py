@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from benchmarks import tasks
 from benchmarks.goals import Goal
 from benchmarks.limits import CoreProbe, compute_lower_limit, find_level, measure_bandwidths, measure_peak
-from benchmarks.timing import Repetition, interleave, summarise
+from benchmarks.timing import Repetition, compute_ratio, interleave, summarise
 from benchmarks.worker import Worker, WorkerFailed
 
 SCHEMA = 1
@@ -106,16 +106,7 @@ def _time_workload(
         expected = tasks.compute_expected(task)
         report(f"{workload.name}: {facts['text']}")
         compared = compare_implementations(name, Path(folder), expected, implementations, budget, report, measure_core)
-    rows = [{"workload": workload.name, **row} for row in compared]
-    _set_ratios(rows)
-    return workload.describe() | facts, rows
-
-
-def _set_ratios(rows: Sequence[dict[str, Any]]) -> None:
-    """Set in every row of a workload its median over those of the others."""
-    for row in rows:
-        others = [other for other in rows if other is not row and row["median"] and other["median"]]
-        row["ratio_to"] = {other["implementation"]: row["median"] / other["median"] for other in others}
+    return workload.describe() | facts, [{"workload": workload.name, **row} for row in compared]
 
 
 def set_shares(result: dict[str, Any]) -> None:
@@ -213,9 +204,11 @@ class _Comparison:
         """Time those that are ready by turns, for so many seconds together."""
         seconds_each = min(REPETITION_SECONDS, seconds / (REPETITIONS * max(1, len(self.ready))))
         runs = {name: partial(self._repeat, name, seconds_each) for name in self.ready}
-        timed = interleave(runs, REPETITIONS, seconds)
-        for name, summary in summarise({name: timed[name] for name in runs if self.rows[name]["note"] is None}).items():
-            self.rows[name] |= summary
+        repetitions = interleave(runs, REPETITIONS, seconds)
+        timed = {name: repetitions[name] for name in runs if self.rows[name]["note"] is None}
+        for name, ours in timed.items():
+            ratios = {other: compute_ratio(ours, theirs) for other, theirs in timed.items() if other != name}
+            self.rows[name] |= summarise(ours) | {"ratio_to": ratios}
 
     def _repeat(self, name: str, seconds: float) -> Repetition | None:
         worker, facts = self.ready[name]

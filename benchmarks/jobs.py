@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks import BENCHES, tasks
 from benchmarks.harness import PREPARATION_LIMIT, SCHEMA, WRONG, Report, collect_machine_facts, prepare_worker
-from benchmarks.timing import Repetition, interleave, summarise
+from benchmarks.timing import Repetition, compute_ratio, interleave, summarise
 from benchmarks.worker import Worker, WorkerFailed
 from reprise.errors import Failed
 
@@ -90,8 +90,14 @@ def compare_ways(
     seconds_each = min(SECONDS, seconds / (REPETITIONS * (len(ways) + len(cores) - 1)))
     runs = {way: partial(run, started, seconds_each) for way, (run, started) in ways.items()}
     names = ("implementation", "jobs", "members", "threads")
-    summaries = summarise(interleave(runs, REPETITIONS, seconds))
-    return [dict(zip(names, way, strict=True)) | {"unit": "tokens/s"} | summary for way, summary in summaries.items()]
+    timed = interleave(runs, REPETITIONS, seconds)
+    jobs = timed[ours, len(cores), 1, 1]
+    return [
+        dict(zip(names, way, strict=True))
+        | {"unit": "tokens/s", "ratio_to_jobs": compute_ratio(repetitions, jobs)}
+        | summarise(repetitions)
+        for way, repetitions in timed.items()
+    ]
 
 
 def run_at_once(started: Sequence[tuple[Worker, dict[str, Any]]], seconds: float) -> Repetition:

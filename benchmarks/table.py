@@ -110,8 +110,7 @@ def list_timed_rows(
             for one in (one for one in results if one.bench is bench):
                 timed = one.select_timed_rows(table_row.workload)
                 if row := timed.get(one.ours):
-                    ratios = {peer: row["median"] / timed[peer]["median"] for peer in table_row.peers if peer in timed}
-                    yield table_row, one, row, ratios
+                    yield table_row, one, row, {p: r for p in table_row.peers if (r := row["ratio_to"].get(p))}
 
 
 def make_processor_lines(results: Sequence[BenchResult]) -> list[str]:
@@ -210,15 +209,15 @@ def make_job_lines(results: Sequence[BenchResult]) -> list[str]:
     lost, beside, lines = [], [], []
     for one in results:
         titles, N = {table_row.workload: table_row.title for table_row in one.bench.TABLE_ROWS}, one.result["jobs"]
-        speed = {(row["workload"], row["jobs"], row["members"], row["threads"]): row["median"] for row in one.rows}
+        ways = {(row["workload"], row["jobs"], row["members"], row["threads"]): row for row in one.rows}
         for workload in dict.fromkeys(row["workload"] for row in one.rows):
-            single, jobs = speed[workload, 1, 1, 1], speed[workload, N, 1, 1]
-            stacks = [speed[workload, 1, N, threads] for threads in (1, N)]
-            lost.append(1 - jobs / (N * single))
-            beside += [stack / jobs for stack in stacks]
+            single, jobs = ways[workload, 1, 1, 1], ways[workload, N, 1, 1]
+            stacks = [ways[workload, 1, N, threads] for threads in (1, N)]
+            lost.append(1 - 1 / (N * single["ratio_to_jobs"]))
+            beside += [stack["ratio_to_jobs"] for stack in stacks]
             cells = [titles.get(workload, f"`{workload}`"), f"`{one.processor}`", str(N)]
-            cells += [f"{count:,.0f}" for count in (single, jobs)] + [format_percent(lost[-1])]
-            lines.append(make_line([*cells, *(f"{count:,.0f}" for count in stacks)]))
+            cells += [f"{way['median']:,.0f}" for way in (single, jobs)] + [format_percent(lost[-1])]
+            lines.append(make_line([*cells, *(f"{way['median']:,.0f}" for way in stacks)]))
     if not lines:
         return []
     finding = f"N jobs at once, a core each, lose at most {format_percent(max(lost))} of their speed to each other."

@@ -16,7 +16,7 @@ QUIET_CORE = 0.9
 """The core must give this share of its speed before and after a repetition that counts as quiet."""
 
 ENOUGH_QUIET = 3
-"""If all that are compared have so many quiet repetitions, the others are left out of median, low and high."""
+"""With so many quiet repetitions the others are left out of median, low and high."""
 
 _PROC_STAT = Path("/proc/stat")
 
@@ -71,20 +71,26 @@ def time_repetition(
     return Repetition(tokens, end - start, max(0.0, busy_after - busy - (own_after - own)))
 
 
-def summarise(repetitions: Mapping[Any, Sequence[Repetition]]) -> dict[Any, dict[str, Any]]:
-    """Return median, lowest and highest rate of each that is compared, and the counts.
+def summarise(repetitions: Sequence[Repetition]) -> dict[str, Any]:
+    """Return median, lowest and highest rate, and the counts.
 
-    They are of the quiet repetitions where each has at least ENOUGH_QUIET, else of all repetitions of each: a ratio of
-    a quiet median and a disturbed one would favour one side.
+    They are of the quiet repetitions where there are at least ENOUGH_QUIET, else of all.
     """
-    quiet = {name: [r for r in several if r.is_quiet] for name, several in repetitions.items()}
-    counted = quiet if all(len(several) >= ENOUGH_QUIET for several in quiet.values()) else repetitions
-    summaries = {}
-    for name, several in counted.items():
-        rates = [r.rate for r in several]
-        summaries[name] = {"median": statistics.median(rates), "low": min(rates), "high": max(rates)}
-        summaries[name] |= {"reps": len(repetitions[name]), "quiet_reps": len(quiet[name])}
-    return summaries
+    quiet = [r.rate for r in repetitions if r.is_quiet]
+    counted = quiet if len(quiet) >= ENOUGH_QUIET else [r.rate for r in repetitions]
+    rates = {"median": statistics.median(counted), "low": min(counted), "high": max(counted)}
+    return rates | {"reps": len(repetitions), "quiet_reps": len(quiet)}
+
+
+def compute_ratio(ours: Sequence[Repetition], theirs: Sequence[Repetition]) -> float:
+    """Return the ratio of two median rates: of quiet repetitions where both have ENOUGH_QUIET, else of all of both.
+
+    A quiet median over a disturbed one would favour one side.
+    """
+    quiet = [[r for r in several if r.is_quiet] for several in (ours, theirs)]
+    counted = quiet if all(len(several) >= ENOUGH_QUIET for several in quiet) else (ours, theirs)
+    mine, other = (statistics.median(r.rate for r in several) for several in counted)
+    return mine / other
 
 
 def interleave(
