@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -69,6 +69,7 @@ class Plan:
         self.project, self.tier = project, project.config.tier
         self.experiments = {experiment.id: experiment for experiment in experiments}
         self.results = f"results/{self.tier}"
+        # Missing records that no job can make -> the raw file that is absent. The page is written without them.
         self.omitted = {
             path: file
             for experiment in self.experiments.values()
@@ -76,7 +77,6 @@ class Plan:
             for path in experiment.list_record_paths()
             if not os.path.lexists(path)
         }
-        """Missing records that no job can make -> the raw file that is absent. The page is written without them."""
         self.records = [p for e in self.experiments.values() for p in e.list_record_paths() if p not in self.omitted]
         self.configurations = [experiment.get_config_path() for experiment in self.experiments.values()]
         self.corpora = {e.corpus: e for e in self.experiments.values() if e.corpus}
@@ -97,8 +97,10 @@ class Plan:
         if not experiment.corpus or os.path.lexists(experiment.corpus):
             return ""
         dataset = self.project.find_dataset(experiment.config["data"]["dataset"])
-        mirror = get_mirror()
-        folders = [Path("data/raw", dataset.name), *([mirror / dataset.mirror_folder] if mirror else [])]
+        folders = [Path("data/raw", dataset.name)]
+        with suppress(UserError):  # a node of a cluster need not see the mirror of the head node, which fetches
+            if mirror := get_mirror():
+                folders.append(mirror / dataset.mirror_folder)
         for file in dataset.files:
             if file.url is None and not any((folder / file.name).exists() for folder in folders):
                 return f"{dataset.mirror_folder}/{file.name}"

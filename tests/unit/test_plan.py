@@ -60,6 +60,8 @@ def test_replicas_whose_raw_file_cannot_be_had_are_left_out(toy, monkeypatch, ca
     assert {records[0], *plan().experiments[RNN].list_record_paths()} < set(plan().records)
     plan().start_run([], 1)
     assert "1 missing replicas" in caplog.text
+    monkeypatch.setenv("REPRISE_MIRROR", "no-such-folder")  # as on a node that does not share the head node's mirror
+    assert plan().omitted
     (toy / "files").mkdir()
     monkeypatch.setenv("REPRISE_MIRROR", "files")
     for path in ("files/synthetic/text.gz", "data/raw/synthetic/text.gz", plan().experiments[WORDS].corpus):

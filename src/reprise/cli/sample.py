@@ -1,13 +1,20 @@
 """Write texts with kept weights."""
 
 import argparse
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from reprise.cli.common import find_experiment
-from reprise.cli.evaluate import find_corpus, load_trained
+from reprise.cli.evaluate import TrainedReplica, find_corpus, find_record, find_weights, load_trained
+from reprise.config.project import Project
 from reprise.errors import UserError, make_printable
+from reprise.files import entry_exists
+from reprise.records.record import read_record
+from reprise.records.resolved import Resolved
+
+_LOG = logging.getLogger(__name__)
 
 
 def sample_command(options: argparse.Namespace) -> None:
@@ -25,7 +32,9 @@ def sample_command(options: argparse.Namespace) -> None:
 def _write_sample(options: argparse.Namespace) -> None:
     project, experiment = find_experiment(options.tier, options.experiment)
     corpus = find_corpus(project, experiment, options.corpus)
-    training = load_trained(project, experiment, options.replica, options.weights, corpus).training
+    trained = load_trained(project, experiment, options.replica, options.weights, corpus)
+    _note_other_weights(project, experiment, trained, options)
+    training = trained.training
     if hasattr(training, "translate"):
         require(
             options.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source"
@@ -48,6 +57,19 @@ def _write_sample(options: argparse.Namespace) -> None:
         sys.stdout.flush()
         previous = symbol
     print()
+
+
+def _note_other_weights(
+    project: Project, experiment: Resolved, trained: TrainedReplica, options: argparse.Namespace
+) -> None:
+    """Log it where the replica's record names other weights."""
+    weights = find_weights(project, experiment, options.replica, options.weights)
+    path = find_record(project, experiment, options.replica, weights)
+    if not entry_exists(path):
+        return
+    record = read_record(path, experiment, options.replica)
+    if record["run"].get("weights_sha256") not in (None, trained.digest):
+        _LOG.warning("note: %s names other weights than these", path)
 
 
 def require(holds: bool, line: str) -> None:

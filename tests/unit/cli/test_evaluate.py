@@ -139,6 +139,17 @@ def test_samples_repeat_by_their_seed_and_bad_options_are_one_line(paths, capsys
         assert (status, err.count("\n"), option[0] in err) == (EXIT_USAGE, 1, True)
 
 
+def test_a_sample_says_where_the_record_names_other_weights(paths, capsys):
+    from reprise.records.record import load_record, write_record
+
+    path, _ = paths
+    record = load_record(path)
+    assert run(capsys, "sample", NAME)[2] == ""
+    write_record(path, {**record, "run": {**record["run"], "weights_sha256": "0" * 64}})
+    status, _, err = run(capsys, "sample", NAME)
+    assert (status, err.count("\n"), str(path) in err) == (0, 1, True)
+
+
 def test_an_evaluation_is_saved_beside_its_record_and_read_again(paths, capsys):
     from reprise.records.evaluation import read_evaluation
 

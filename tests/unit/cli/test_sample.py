@@ -81,6 +81,7 @@ def test_a_translation_takes_a_sentence_and_no_prompt(monkeypatch, capsys):
         "find_experiment": (None, SimpleNamespace(id="p/e")),
         "find_corpus": None,
         "load_trained": SimpleNamespace(training=translator),
+        "_note_other_weights": None,
     }.items():
         monkeypatch.setattr(f"reprise.cli.sample.{name}", lambda *_, value=value: value)
     options = dict.fromkeys(("experiment", "tier", "corpus", "weights", "beam"))
