@@ -137,6 +137,14 @@ class Plan:
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
             signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
         _LOG.info("reprise: tier %s: %s", self.tier, self.describe_expected_time(jobs))
+
+    def report_omitted(self) -> None:
+        """Log which replicas are left out.
+
+        Raises:
+            UserError: REPRISE_MIRROR names no folder.
+        """
+        get_mirror()
         for file, count in Counter(self.omitted.values()).items():
             _LOG.warning(
                 "reprise: left out: %d missing replicas, whose %s has no url; set %s to a folder that holds it",
@@ -163,15 +171,32 @@ class Plan:
         """Return whether all missing replicas of an experiment train in one job."""
         return is_single_job(self.experiments[name], self.count_gpus())
 
-    def list_inputs(self, name: str) -> dict[str, list[str]]:
-        """Return what a job of an experiment reads: its configuration and its corpus."""
+    def require_alone(self, name: str, record: str) -> None:
+        """Refuse to train a record again whose replicas train together: that job trains what is missing.
+
+        Raises:
+            UserError: They do, on this machine or cluster.
+        """
+        if self.is_trained_together(name):
+            raise UserError(
+                f"{record}: all replicas of {name} train in one job here; remove the record to train it again"
+            )
+
+    def list_inputs(self, name: str, together: bool = False) -> dict[str, list[str]]:
+        """Return what a job of an experiment reads: its configuration, its corpus, and what was trained together.
+
+        Args:
+            name: The experiment.
+            together: Whether the job is the one that trains all its missing replicas.
+        """
         require_known(name, self.experiments, f"tier {self.tier}", "experiment")
         experiment = self.experiments[name]
-        return {"config": [experiment.get_config_path()], "corpus": [experiment.corpus] if experiment.corpus else []}
-
-    def get_mark(self, name: str) -> str:
-        """Return the file that says that all missing replicas of an experiment were trained together."""
-        return f"{TOGETHER}/{self.tier}/{name}.done"
+        mark = [f"{TOGETHER}/{self.tier}/{name}.done"] if not together and self.is_trained_together(name) else []
+        return {
+            "config": [experiment.get_config_path()],
+            "corpus": [experiment.corpus] if experiment.corpus else [],
+            "together": mark,
+        }
 
     def choose_device_option(self, name: str, gpu: int) -> str:
         """Return the option that keeps a job which was given no GPU off one that it sees."""
@@ -189,21 +214,20 @@ class Plan:
         """Return what a job asks for, doubled with every attempt as far as a partition allows it.
 
         Args:
-            rule: `train_together`, `train` (a replica alone), `move` (its record, from where it was trained together),
-                or a key of `resources` in config/config.yaml.
+            rule: `train`, `train_together`, or a key of `resources` in config/config.yaml.
             attempt: Counts from 1.
             name: The experiment of a training.
         """
-        stated, gpus = self.project.config.resources, 0
         if rule == "train_together":
             minutes, mem_mb, gpus = self._request_for_all(name)
+        elif rule == "train" and self.is_trained_together(name):
+            minutes, mem_mb, gpus = _MINUTES_TO_MOVE, self.project.config.resources.train.mem_mb, 0
         elif rule == "train":
             minutes, mem_mb = self._estimate_limits(name)
-            gpus = count_gpus_needed(self.experiments[name], self.count_gpus())
-        elif rule == "move":
-            minutes, mem_mb = _MINUTES_TO_MOVE, stated.train.mem_mb
+            gpus = 0
         else:
-            minutes, mem_mb = getattr(stated, rule).runtime, getattr(stated, rule).mem_mb
+            stated = getattr(self.project.config.resources, rule)
+            minutes, mem_mb, gpus = stated.runtime, stated.mem_mb, 0
         factor = 2 ** (attempt - 1)
         return Request(*limit_request(minutes * factor, mem_mb * factor, gpus, self._partitions() or []), gpus)
 

@@ -42,7 +42,7 @@ def use(toy: Path, old: str, new: str) -> None:
 
 def test_a_training_reads_its_configuration_and_its_corpus(toy):
     words = plan().experiments[WORDS]
-    inputs = {"config": ["results/quick/config/words/s-rnn-4.json"], "corpus": [words.corpus]}
+    inputs = {"config": ["results/quick/config/words/s-rnn-4.json"], "corpus": [words.corpus], "together": []}
     assert plan().list_inputs(WORDS) == inputs
     assert plan().list_inputs(COUNT)["corpus"] == []
     assert not (toy / "results").exists(), "a plan writes nothing"
@@ -58,10 +58,12 @@ def test_replicas_whose_raw_file_cannot_be_had_are_left_out(toy, monkeypatch, ca
     assert plan().omitted == {records[1]: "synthetic/text.gz"}
     assert not {records[1]} & set(plan().records)
     assert {records[0], *plan().experiments[RNN].list_record_paths()} < set(plan().records)
-    plan().start_run([], 1)
+    plan().report_omitted()
     assert "1 missing replicas" in caplog.text
     monkeypatch.setenv("REPRISE_MIRROR", "no-such-folder")  # as on a node that does not share the head node's mirror
     assert plan().omitted
+    with pytest.raises(UserError, match="^REPRISE_MIRROR: no folder"):
+        plan().report_omitted()
     (toy / "files").mkdir()
     monkeypatch.setenv("REPRISE_MIRROR", "files")
     for path in ("files/synthetic/text.gz", "data/raw/synthetic/text.gz", plan().experiments[WORDS].corpus):
@@ -78,7 +80,7 @@ def test_a_request_is_doubled_with_every_attempt_up_to_what_a_partition_allows(t
     assert plan().make_request("train", 3, RNN) == Request(4 * first.runtime, 4 * first.mem_mb)
     narrow = [Limits(first.runtime + 1, first.mem_mb + 2)]
     assert plan(narrow).make_request("train", 2, RNN) == Request(first.runtime + 1, first.mem_mb + 2)
-    assert plan().make_request("move", 1, RNN).runtime == 10
+    assert plan().make_request("train", 1, COUNT).runtime == 10
 
 
 def test_replicas_train_together_on_a_gpu_alone(toy):
@@ -87,10 +89,10 @@ def test_replicas_train_together_on_a_gpu_alone(toy):
     assert not cpu.is_trained_together(RNN)
     assert not gpu.is_trained_together(COUNT)
     for on in (gpu, cluster):
-        assert on.is_trained_together(RNN)
-        # A replica that is forced trains alone, and has the GPU too.
-        assert [on.make_request(kind, 1, RNN).gpu for kind in ("train_together", "train", "move")] == [1, 1, 0]
-        assert on.make_request("train", 1, COUNT).gpu == 0
+        assert on.list_inputs(RNN)["together"] == ["build/together/quick/digits/rnn-t5.done"]
+        assert on.list_inputs(RNN, together=True)["together"] == []
+        assert on.make_request("train_together", 1, RNN).gpu == 1
+        assert on.make_request("train", 1, RNN).gpu == 0
     # A job that was given no GPU uses none, even where it sees one.
     assert [gpu.choose_device_option(RNN, count) for count in (0, 1)] == ["--device cpu", ""]
 

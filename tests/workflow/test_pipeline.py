@@ -3,8 +3,10 @@
 import base64
 import csv
 import json
+import os
 import re
 import shutil
+import time
 import zlib
 from pathlib import Path
 
@@ -133,6 +135,17 @@ def test_what_is_shown_of_another_tier_is_an_input(finished, file, jobs):
     path.parent.mkdir(parents=True)
     path.write_text("{}", encoding="utf-8")
     assert finished.plan().jobs == jobs
+
+
+def test_a_file_of_another_tier_that_is_dated_in_the_future_loses_no_page(finished):
+    """Snakemake removes an output that is older than its inputs once its job has ended."""
+    claims = finished.root / "results/reduced/claims.json"
+    claims.parent.mkdir()
+    claims.write_text("{}", encoding="utf-8")
+    os.utime(claims, times=(time.time() + 86400,) * 2)
+    run = finished.snakemake()
+    assert (run.status, "results/reduced/claims.json" in run.log) == (1, True)
+    assert (finished.root / "results/report.html").is_file()
 
 
 def test_a_record_that_is_named_can_be_trained_again(finished):

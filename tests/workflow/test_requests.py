@@ -45,7 +45,7 @@ def known(clone):
     return clone
 
 
-def requests(project: Project, states: str, *arguments: str, target: str = "all") -> dict[str, list[tuple[int, int]]]:
+def requests(project: Project, states: str, *arguments: str) -> dict[str, list[tuple[int, int]]]:
     """Minutes and memory (MB) of each attempt, by rule and wildcards, of a cluster whose partitions are `states`."""
     folder = project.root.parent / "slurm"
     script(folder / "sbatch", f"echo \"$@\" >> '{folder}/asked'; exit 1")
@@ -56,7 +56,7 @@ def requests(project: Project, states: str, *arguments: str, target: str = "all"
     command = (PYTHON, "-m", "snakemake", "--profile", "profiles/slurm", "--config", "tier=quick", *arguments)
     # Else Snakemake ends no sooner than after the forty seconds that it waits before it looks at jobs.
     command += ("--slurm-init-seconds-before-status-checks", "1")
-    process = project.run(*command, "--", target, PATH=f"{folder}:{os.environ['PATH']}")
+    process = project.run(*command, "--", "all", PATH=f"{folder}:{os.environ['PATH']}")
     assert process.returncode == 1, process.stderr
     attempts_by_rule: dict[str, list[tuple[int, int]]] = {}
     for line in (folder / "asked").read_text(encoding="utf-8").splitlines():
@@ -100,15 +100,3 @@ def test_replicas_that_train_together_have_memory_for_all(known):
     by_rule = requests(known, FREE, "--retries", "0")
     # Three replicas are missing of the one network, and one of the other; on a CPU they take turns.
     assert by_rule["train_together_wildcards_digits"] == [(900, 500), (3 * 300, 3 * 3400)]
-
-
-def test_a_forced_replica_asks_for_the_time_of_its_training_and_a_gpu(known):
-    """Without --force a job trains all missing replicas, and that of a replica only moves a record."""
-    known.edit("config/config.yaml", "device: cpu", "device: auto")
-    partitions = known.root / "profiles/slurm/partitions.yaml"
-    partitions.write_text("partitions:\n  accelerated: {max_gpu: 1}\n", encoding="utf-8")
-    (record,) = known.records("digits/rnn-t5/*.json")
-    by_rule = requests(known, FREE, "--force", "--retries", "0", target=str(record.relative_to(known.root)))
-    assert by_rule == {"train_wildcards_digits_rnn-t5_0": [(300, 3400)]}
-    (asked,) = (known.root.parent / "slurm/asked").read_text(encoding="utf-8").splitlines()
-    assert "--gpus=1" in asked

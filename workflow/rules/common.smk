@@ -33,6 +33,8 @@ start_logging(logging.INFO)
 with stop_on_error():
     # Here `config` holds only what the command line says; the files are read strictly, by reprise.
     PLAN = Plan.load(config, lambda: find_partition_limits(workflow))
+    if workflow.is_main_process:
+        PLAN.report_omitted()
     methods = map(str, workflow.deployment_settings.deployment_method)
     if shutil.which("conda") is None and any("conda" in m.lower() for m in methods):
         raise UserError(
@@ -55,6 +57,14 @@ def mark_existing(paths):
     ]
 
 
+def is_forced(record):
+    """Return whether the command line has a record trained that exists."""
+    settings = workflow.dag_settings
+    named = {*settings.forcerun, *(settings.targets if settings.forcetargets else ())}
+    by_name = record in map(os.path.normpath, named) or "train" in settings.forcerun
+    return Path(record).exists() and (settings.forceall or by_name)
+
+
 def list_records(wildcards):
     return mark_existing(PLAN.records)
 
@@ -63,46 +73,23 @@ def list_evaluations(wildcards):
     return mark_existing(PLAN.list_evaluations())
 
 
-def is_forced(wildcards):
-    """Return whether the user forces a training."""
-    # Snakemake starts every job of a cluster with --force. While records of a joint training are moved, its mark exists.
-    settings, record = workflow.dag_settings, RECORD.format_map(wildcards)
-    forced = settings.forcetargets or settings.forceall or record in settings.forcerun
-    return forced and (
-        Path(record).exists() or not Path(PLAN.get_mark(wildcards.id)).exists()
-    )
-
-
-def is_moved(wildcards):
-    """Return whether a record comes from the job that trains all missing replicas of its experiment."""
-    return PLAN.is_trained_together(wildcards.id) and not is_forced(wildcards)
-
-
 def list_training_inputs(wildcards):
     """Return what the training of a replica reads; to a record that stays as it is nothing counts as newer."""
-    inputs, record = PLAN.list_inputs(wildcards.id), RECORD.format_map(wildcards)
+    record = RECORD.format_map(wildcards)
+    inputs, forced = PLAN.list_inputs(wildcards.id), is_forced(record)
+    if forced:
+        PLAN.require_alone(wildcards.id, record)
     inputs["corpus"] = mark_existing(inputs["corpus"])
-    inputs["together"] = [PLAN.get_mark(wildcards.id)] if is_moved(wildcards) else []
-    keep = ancient if Path(record).exists() and not is_forced(wildcards) else str
+    keep = ancient if Path(record).exists() and not forced else str
     return {name: list(map(keep, paths)) for name, paths in inputs.items()}
 
 
-def choose_kind(kind, wildcards):
-    """Return what a job asks resources for: `train` becomes `move` where the training is another job's."""
-    return "move" if kind == "train" and is_moved(wildcards) else kind
-
-
 def make_resources(kind):
-    """Return memory (MB) and minutes of a kind of job, and of a training the GPUs."""
+    """Return memory (MB) and minutes of a kind of job."""
 
     def request_part(part):
         return lambda wildcards, attempt: getattr(
-            PLAN.make_request(
-                choose_kind(kind, wildcards), attempt, wildcards.get("id", "")
-            ),
-            part,
+            PLAN.make_request(kind, attempt, wildcards.get("id", "")), part
         )
 
-    # GPUs are asked for when a job is planned: while this file is read, the partitions are not known yet.
-    parts = ["mem_mb", "runtime", *(["gpu"] if kind.startswith("train") else [])]
-    return {part: request_part(part) for part in parts}
+    return {part: request_part(part) for part in ("mem_mb", "runtime")}

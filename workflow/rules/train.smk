@@ -28,7 +28,7 @@ rule resolve:
 
 rule train_together:
     input:
-        unpack(lambda wildcards: PLAN.list_inputs(wildcards.id)),
+        unpack(lambda wildcards: PLAN.list_inputs(wildcards.id, together=True)),
     output:
         temp(touch(f"{TOGETHER}/{TIER}/{{id}}.done")),
     log:
@@ -40,6 +40,8 @@ rule train_together:
     threads: 1
     resources:
         **make_resources("train_together"),
+        # Asked when the job is planned: while this file is read, the partitions are not known yet.
+        gpu=lambda wildcards: PLAN.make_request("train_together", 1, wildcards.id).gpu,
     params:
         tier=TIER,
         together=lambda wildcards: TOGETHER,
@@ -71,15 +73,11 @@ rule train:
         corpus=lambda wildcards, input: (
             f"--corpus {input.corpus}" if input.get("corpus") else ""
         ),
-        device=lambda wildcards, resources: PLAN.choose_device_option(
-            wildcards.id, resources.get("gpu")
-        ),
-        trained=lambda wildcards: (
-            "" if is_forced(wildcards) else f"--trained {TOGETHER}"
-        ),
+        device=lambda wildcards: PLAN.choose_device_option(wildcards.id, 0),
+        together=lambda wildcards: TOGETHER,
     message:
         "training {wildcards.id}, replica {wildcards.replica}"
     shell:
         "PYTHONPATH=src python -P -m reprise train {wildcards.id} --replica {wildcards.replica} "
         "--config {input.config} --hash {wildcards.config_hash} {params.corpus} --threads {threads} {params.device} "
-        "{params.trained} --output {output} > {log} 2>&1 || report_kill {log}"
+        "--trained {params.together} --output {output} > {log} 2>&1 || report_kill {log}"
