@@ -15,7 +15,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -121,15 +121,22 @@ def time_bench(options: argparse.Namespace) -> None:
     path = options.json
     if path is True:
         path = make_default_path(name, options.jobs, on_gpu)
-        require_whole(path, selected, select_workloads(module.WORKLOADS, implementations, [""]))
-    keep = partial(files.write_json, path) if path else lambda result: None
+        require_whole(path, [(w.name, one) for w, names in selected for one in (*names, jobs.STACKED)])
+    # A committed result stays until the new one is whole.
+    part = path.with_name(f"{path.name}.part") if options.json is True else path
+    keep = partial(files.write_json, part) if part else lambda result: None
     try:
         if options.jobs:
-            jobs.run_jobs(module, selected, options.jobs, options.budget, report, keep)
-            return
-        result = harness.run_bench(name, module, selected, options.budget, report, keep)
+            result = jobs.run_jobs(module, selected, options.jobs, options.budget, report, keep)
+        else:
+            result = harness.run_bench(name, module, selected, options.budget, report, keep)
     finally:
         signal.signal(signal.SIGTERM, previous_handler)
+    if part != path:
+        require_whole(path, [(row["workload"], row["implementation"]) for row in result["rows"]])
+        part.replace(path)
+    if options.jobs:
+        return
     ours, console = next(iter(implementations)), Console(width=max(Console().width, 120))
     goals = [*module.GOALS, *(goal for _, goal in list_general_goals(module, ours))]
     harness.print_result(result, goals, console, ours)
@@ -170,21 +177,17 @@ def make_default_path(name: str, jobs: int | None, on_gpu: bool) -> Path:
     return (COMMITTED / JOBS if jobs else COMMITTED) / name / f"{stem}.json"
 
 
-Selection = Sequence[tuple[Any, Sequence[str]]]
-"""Workloads, each with the names of implementations."""
-
-
-def require_whole(path: Path, selected: Selection, every: Selection) -> None:
-    """Raise `UserError` if a result has timed some of `every` that are not `selected`: writing it would lose them."""
-    left_out = {(w.name, name) for w, names in every for name in names}
-    left_out -= {(w.name, name) for w, names in selected for name in names}
+def require_whole(path: Path, timed: Collection[tuple[str, str]]) -> None:
+    """Raise `UserError` if the result at `path` has more than was or will be timed, workloads and implementations."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     except (FileNotFoundError, ValueError, KeyError):
         return  # nothing to lose
-    if lost := [row for row in rows if row["median"] and (row["workload"], row["implementation"]) in left_out]:
+    if lost := [row for row in rows if row["median"] and (row["workload"], row["implementation"]) not in timed]:
         example = f"{lost[0]['workload']}/{lost[0]['implementation']}/"
-        raise UserError(f"{path}: --only leaves out {len(lost)} of its rows, such as {example}; name a FILE for --json")
+        raise UserError(
+            f"{path}: has {len(lost)} rows that are not timed, such as {example}; name a FILE for --json, or remove it"
+        )
 
 
 if __name__ == "__main__":

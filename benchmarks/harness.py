@@ -101,7 +101,6 @@ def _time_workload(
     budget = Budget(seconds, includes_checks=getattr(bench, "ON_GPU", False))
     with tempfile.TemporaryDirectory(prefix="reprise-bench-") as folder:
         task, facts = bench.make_task(workload, Path(folder))
-        facts["flops_a_token"] = task.flops_a_token
         facts["traffic"] = [{"bytes_a_token": passed, "from": find_level(size)} for passed, size in task.traffic]
         expected = tasks.compute_expected(task)
         report(f"{workload.name}: {facts['text']}")

@@ -26,7 +26,7 @@ class Workload(tasks.DescribedWorkload):
     vocabulary: int = 42_598
     tags: int = 72
     size: int = SIZE
-    derived = ("weight_bytes", "features")
+    derived = (*tasks.DescribedWorkload.derived, "features")
 
     @property
     def features(self) -> int:

@@ -32,7 +32,7 @@ RANDOM_WORDS = "random words of a Zipf-Mandelbrot law"
 class DescribedWorkload:
     """A workload: a dataclass of a model's sizes, and what follows from these, by the names in `derived`."""
 
-    derived = ("flops_a_token", "weight_bytes")
+    derived = ("weight_bytes",)
 
     def describe(self) -> dict[str, Any]:
         """Return the sizes, for people."""
@@ -150,7 +150,7 @@ def make_readable_model(task: Any) -> Any:
 def write_task(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, Any]]:
     """Write a task into a folder, with the weights that the readable model starts with.
 
-    Returns the task and facts about it: those given, and how many parameters it has.
+    Returns the task and facts about it: those given, how many parameters it has, and operations a token.
     """
     import torch
 
@@ -159,7 +159,9 @@ def write_task(task: Any, folder: Path, **facts: Any) -> tuple[Any, dict[str, An
     (folder / "task").write_bytes(pickle.dumps(replace(task, weights=dict.fromkeys(weights))))
     for name, value in weights.items():
         np.save(folder / f"{name}.npy", value)
-    return replace(task, weights=weights), facts | {"parameters": sum(value.size for value in weights.values())}
+    task = replace(task, weights=weights)
+    parameters = sum(value.size for value in weights.values())
+    return task, facts | {"parameters": parameters, "flops_a_token": task.flops_a_token}
 
 
 def read_task(folder: Path) -> Any:

@@ -62,13 +62,17 @@ def _write_sample(options: argparse.Namespace) -> None:
 def _note_other_weights(
     project: Project, experiment: Resolved, trained: TrainedReplica, options: argparse.Namespace
 ) -> None:
-    """Log it where the replica's record names other weights."""
+    """Log it where the replica's record names other weights, or cannot be read."""
     weights = find_weights(project, experiment, options.replica, options.weights)
     path = find_record(project, experiment, options.replica, weights)
     if not entry_exists(path):
         return
-    record = read_record(path, experiment, options.replica)
-    if record["run"].get("weights_sha256") not in (None, trained.digest):
+    try:
+        recorded = read_record(path, experiment, options.replica)["run"].get("weights_sha256")
+    except UserError as error:
+        _LOG.warning("note: %s", error)
+        return
+    if recorded not in (None, trained.digest):
         _LOG.warning("note: %s names other weights than these", path)
 
 

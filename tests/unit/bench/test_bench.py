@@ -20,7 +20,7 @@ from compiler_helpers import needs_compiler
 from config_helpers import ROOT
 
 from benchmarks import BENCHES, harness, jobs, rntn, tasks, timing, worker
-from benchmarks.__main__ import main, make_default_path, require_whole, select_workloads
+from benchmarks.__main__ import main, make_default_path, select_workloads
 from benchmarks.goals import Goal, list_general_goals
 from benchmarks.harness import Budget, compare_implementations, find_disagreement, run_bench
 from benchmarks.limits import LEVELS, CoreProbe, compute_lower_limit, find_level, measure_bandwidths, measure_peak
@@ -320,10 +320,13 @@ def test_workloads_that_the_budget_of_a_gpu_leaves_no_time_for_are_named(monkeyp
     assert (lines[-1].partition(":")[0], written) == ("later", [result])
 
 
-@pytest.mark.parametrize("jobs_at_once", [None, 2])
-def test_an_interruption_leaves_the_workloads_that_are_done(monkeypatch, tmp_path, jobs_at_once):
+@pytest.mark.parametrize("option", [[], ["--jobs", "2"]])
+@pytest.mark.parametrize("named", [True, False])
+def test_an_interruption_leaves_the_workloads_that_are_done(monkeypatch, tmp_path, option, named):
+    """Beside the committed result, which stays, or in the FILE that is named."""
     monkeypatch.chdir(tmp_path)
-    done = iter([[harness._make_row("fused") | {"jobs": 1, "median": 1.0}]])
+    done, committed = iter([[harness._make_row("fused") | {"jobs": 1, "median": 1.0}]]), tmp_path / "committed.json"
+    committed.write_text("the old one", encoding="utf-8")
 
     def compare(*arguments):
         if (rows := next(done, None)) is None:
@@ -335,12 +338,13 @@ def test_an_interruption_leaves_the_workloads_that_are_done(monkeypatch, tmp_pat
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1}, raising=False)
     monkeypatch.setattr("os.sched_setaffinity", lambda *_: None, raising=False)
     monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES, replace(SENTENCES, name="later")))
-    option = ["--jobs", str(jobs_at_once)] if jobs_at_once else []
+    monkeypatch.setattr("benchmarks.__main__.make_default_path", lambda *_: committed)
     with pytest.raises(KeyboardInterrupt):
-        main(["rntn", "--only", "fused", "--json", "bench.json", *option])
-    result = json.loads((tmp_path / "bench.json").read_text())
+        main(["rntn", "--only", "fused", *option, "--json", *(["bench.json"] if named else [])])
+    result = json.loads((tmp_path / ("bench.json" if named else "committed.json.part")).read_text())
     assert [workload["name"] for workload in result["workloads"]] == ["sentences"]
     assert [(row["workload"], row["median"]) for row in result["rows"]] == [("sentences", 1.0)]
+    assert committed.read_text(encoding="utf-8") == "the old one"
 
 
 @pytest.mark.parametrize(
@@ -358,18 +362,30 @@ def test_the_document_on_engines_shows_the_committed_results():
     assert make_committed_table(ROOT / "results/bench") in (ROOT / "docs/engines.md").read_text(encoding="utf-8")
 
 
-def test_a_part_does_not_take_the_place_of_a_result_that_holds_more(tmp_path):
-    path, every = tmp_path / "bench.json", select_workloads(rntn.WORKLOADS, BENCHES["rntn"], [""])
-    part = select_workloads(rntn.WORKLOADS, BENCHES["rntn"], ["k100/fused"])
-    for content in (None, "{", json.dumps({"rows": [row("ptb-h100-k100", "fused", 1.0), row("of-old", "eager", 1.0)]})):
+def test_a_part_does_not_take_the_place_of_a_result_that_holds_more(tmp_path, monkeypatch, capsys):
+    path, others = tmp_path / "bench.json", [row("sentences", "eager", 1.0), row("sentences", "jax", None)]
+    result = {"rows": [row("sentences", "fused", 2.0) | {"note": None}]}
+    monkeypatch.setattr(rntn, "WORKLOADS", (SENTENCES,))
+    monkeypatch.setattr("benchmarks.__main__.make_default_path", lambda *_: path)
+    monkeypatch.setattr(harness, "print_result", lambda *_: None)
+
+    def run_bench(*arguments):
+        arguments[-1](result)
+        return result
+
+    monkeypatch.setattr(harness, "run_bench", run_bench)
+    for content in (None, "{", json.dumps({"rows": [row("sentences", "fused", 1.0)]})):
         if content:
             path.write_text(content, encoding="utf-8")
-        require_whole(path, part, every)
-    rows = [row("ptb-h100-k100", "fused", 1.0), row("ptb-h100-k100", "eager", 1.0), row("ptb-h100-k1", "jax", None)]
-    path.write_text(json.dumps({"rows": rows}), encoding="utf-8")
-    with pytest.raises(UserError, match=r"1 of its rows, such as ptb-h100-k100/eager/"):
-        require_whole(path, part, every)
-    require_whole(path, every, every)
+        assert main(["rntn", "--only", "fused", "--json"]) == 0
+        assert json.loads(path.read_text(encoding="utf-8")) == result
+    whole = json.dumps({"rows": [row("sentences", "fused", 1.0), *others]})
+    path.write_text(whole, encoding="utf-8")
+    # By what is selected, or by what a budget left time for.
+    for only in (["--only", "fused"], []):
+        assert main(["rntn", *only, "--json"]) == EXIT_USAGE
+        assert "1 rows that are not timed, such as sentences/eager/" in capsys.readouterr().err
+        assert path.read_text(encoding="utf-8") == whole
 
 
 def test_results_of_a_gpu_bear_its_name(monkeypatch):

@@ -148,6 +148,9 @@ def test_a_sample_says_where_the_record_names_other_weights(paths, capsys):
     write_record(path, {**record, "run": {**record["run"], "weights_sha256": "0" * 64}})
     status, _, err = run(capsys, "sample", NAME)
     assert (status, err.count("\n"), str(path) in err) == (0, 1, True)
+    path.write_text("{", encoding="utf-8")
+    status, out, err = run(capsys, "sample", NAME)
+    assert (status, err.count("\n"), str(path) in err, out != "") == (0, 1, True, True)
 
 
 def test_an_evaluation_is_saved_beside_its_record_and_read_again(paths, capsys):
