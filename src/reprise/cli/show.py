@@ -227,16 +227,13 @@ def write_claim(
 
 def _list_judged_settings(paper: Paper, decision: Decision | None) -> dict[str, list[tuple[Any, ...]]]:
     """List the settings of equal rank and the judged alternatives of a decision, for the card's template."""
-    from reprise.report.parts.rows import has_effect_size, make_setting_cells
+    from reprise.report.parts.rows import make_co_primary_rows
     from reprise.report.parts.verdicts import name_alternative
 
     if decision is None:
         return {"co_primary": [], "alternatives": []}
     return {
-        "co_primary": [
-            make_setting_cells(name_alternative(paper, suffix), judged, has_size=has_effect_size(decision))
-            for suffix, judged in decision.co_primary.items()
-        ],
+        "co_primary": make_co_primary_rows(decision, partial(name_alternative, paper)),
         "alternatives": [
             (name_alternative(paper, suffix), alternative)
             for suffix, alternative in decision.alternatives.items()

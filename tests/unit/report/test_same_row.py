@@ -1,6 +1,7 @@
 """Page, README, claims.json, Markdown and terminal: of every claim the same numbers, whoever shows them."""
 
 import html
+import math
 import re
 
 import pytest
@@ -11,7 +12,7 @@ from reprise.report.page.page import TIERS, make_blocks
 from reprise.report.page.readme import render_results
 from reprise.report.papers.shared.tables import claims as claims_table
 from reprise.report.parts.answers import collect_answers
-from reprise.report.parts.rows import make_claim_cells
+from reprise.report.parts.rows import make_claim_cells, make_co_primary_rows, make_comparison_cells
 from reprise.report.parts.summary import summarise
 
 CLAIMS = [(paper, key) for paper, content in project().papers.items() for key in content.claims]
@@ -66,6 +67,26 @@ def test_every_reader_has_the_same_numbers(paper, key, answered, sections, markd
     terminal = " ".join(write_claim(paper, key, project().papers[paper], decisions).split())
     assert cells.answer in terminal
     assert " ".join(cells.ours.split()) in terminal
+
+
+def test_a_margin_is_shown_as_the_change_that_it_allows():
+    weakest = contexts()["paper"]["gso"].claims["G8"].weakest
+    weakest = weakest.model_copy(update={"estimate": -0.0129, "signed_estimate": -0.0029})
+    shown = {kind: make_comparison_cells(weakest, kind) for kind in ("superiority", "non-inferiority", "equivalence")}
+    assert [cells.ours.partition("; ")[2] for cells in shown.values()] == ["", "allowed +0.0100)", "allowed ±0.0100)"]
+    assert [cells.size != "" for cells in shown.values()] == [True, False, False]
+    # In logarithms, a perplexity of at most 2 % more.
+    relative = weakest.model_copy(
+        update={"scale": "log", "signed_estimate": -0.0129 + math.log(1.02), "interval": None}
+    )
+    assert make_comparison_cells(relative, "non-inferiority").ours.endswith("; allowed +2.00 %)")
+
+
+def test_a_setting_that_lacks_comparisons_says_how_many_it_has():
+    decision = contexts()["paper"]["rrntn"].claims["R20"]
+    (row,) = make_co_primary_rows(decision, lambda suffix: suffix)
+    assert len(decision.co_primary["schedule=rnnlm"].comparisons) == 1
+    assert "(1 of 2 comparisons; it holds)" in row.compared
 
 
 def test_readme_has_the_row_of_every_main_claim():

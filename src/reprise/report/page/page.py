@@ -41,10 +41,9 @@ from reprise.report.parts.readings import READING_HEADERS, make_reading_rows
 from reprise.report.parts.rows import (
     HEADERS,
     MARKS,
-    has_effect_size,
     make_claim_cells,
+    make_co_primary_rows,
     make_comparison_rows,
-    make_setting_cells,
 )
 from reprise.report.parts.summary import DISTANCE_HEADERS, Document, summarise
 from reprise.report.parts.templates import load_environment, render_claim_notes
@@ -270,10 +269,7 @@ def _describe_decision(tier: str, context: Context, answer: Answer) -> dict[str,
     return {
         "tier": tier,
         "row": make_claim_cells(answer.claim, answer.title, decision),
-        "co_primary_rows": [
-            make_setting_cells(name_setting(name), other, has_size=has_effect_size(decision))
-            for name, other in decision.co_primary.items()
-        ],
+        "co_primary_rows": make_co_primary_rows(decision, name_setting),
         "rows": make_comparison_rows(decision),
         "notes": render_claim_notes(decision),
         "alternatives": [

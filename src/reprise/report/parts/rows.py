@@ -8,8 +8,8 @@ stands the change. Losses and perplexities fall along the arrow; accuracies, sha
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from reprise.evidence.decisions import (
     AnyComparison,
@@ -48,18 +48,21 @@ HEADERS = ("Claim", "What we compare", "Paper", "Ours [95 % CI]", "Runs", "Answe
 MARKS = {
     "a → b": (
         "from the worse to the better value if the claim holds; with a margin, to the model that is nearly as good. "
-        "In brackets: the change, in % for perplexities."
+        "In brackets: the change, in % for perplexities. Allowed: the largest change at which the claim holds."
     ),
     "[ ]": "95 % confidence interval of ours, over seeds or folds.",
     "Runs": "how many seeds or folds each model has. 4 → 1: four before the arrow, one after it.",
     "Gain": "by how much the loss or perplexity falls. In brackets: the first gain minus the second.",
-    "Weakest": "of the judged comparisons the one with the largest p-value. A claim agrees if all of these hold.",
+    "Weakest": (
+        "of the judged comparisons the one with the largest p-value. A claim agrees if all of these hold, and a "
+        "further rule if its criterion has one."
+    ),
     "Answer": (
         f"agrees, or replicates: {ANSWER_MEANINGS[AGREES]} "
         f"Disagrees, or does not replicate: {ANSWER_MEANINGS[DISAGREES]} "
         f"Undecided: {ANSWER_MEANINGS[UNDECIDED]}"
     ),
-    "No number": "the document prints none.",
+    "No number": "the document prints none, or not all that are compared.",
     "–": "a formula, a count or an order; it has no effect size.",
     "*": "we set or changed a part of its test when we knew its numbers.",
     "†": "a single run, which has no SD. The SD is that of its family, the models of its kind.",
@@ -116,9 +119,7 @@ def make_claim_cells(key: str, title: str, decision: Decision | None) -> Cells:
     if decision is None:
         return Cells(f"{key} {title}", "", "", "", "", NOT_RUN)
     name = f"{key}{'*' if decision.afterwards else ''} {title}"
-    return make_setting_cells(
-        name, decision, is_reduced=decision.budget == "reduced", has_size=has_effect_size(decision)
-    )
+    return _make_setting_cells(name, decision, decision.kind, is_reduced=decision.budget == "reduced")
 
 
 def has_effect_size(decision: Decision) -> bool:
@@ -126,26 +127,43 @@ def has_effect_size(decision: Decision) -> bool:
     return decision.kind not in MARGIN_KINDS
 
 
-def make_setting_cells(name: str, decision: Judged, is_reduced: bool = False, has_size: bool = True) -> Cells:
-    """Make the row of a claim as chosen, or under an alternative setting of equal rank."""
+def make_co_primary_rows(decision: Decision, name_setting: Callable[[str], str]) -> list[Cells]:
+    """Make the row of a claim under each alternative setting of equal rank.
+
+    Args:
+        decision: The decision on the claim.
+        name_setting: Names a setting by its suffix.
+    """
+    count = len(list_deciding_comparisons(decision))
+    return [
+        _make_setting_cells(name_setting(suffix), judged, decision.kind, of=count)
+        for suffix, judged in decision.co_primary.items()
+    ]
+
+
+def _make_setting_cells(name: str, decision: Judged, kind: str | None, is_reduced: bool = False, of: int = 0) -> Cells:
+    """Make the row of a claim as chosen, or under another setting, which may lack some of `of` comparisons."""
     weakest, answer = decision.weakest, ANSWER_NAMES[decision.answer]
     if is_reduced and decision.answer in JUDGED:
         answer = f"{answer} (reduced budget)"
     if weakest is None or decision.answer not in JUDGED:
         return Cells(name, "", "", "", "", answer)
-    cells, comparisons = make_comparison_cells(weakest), list_deciding_comparisons(decision)
+    cells, comparisons = make_comparison_cells(weakest, kind), list_deciding_comparisons(decision)
     description = cells.compared
-    if len(comparisons) > 1:
+    if len(comparisons) < of:
+        description += f" ({len(comparisons)} of {of} comparisons; {_count_held(comparisons)})"
+    elif len(comparisons) > 1:
         rise = "; the sweep rises at its end" if any(isinstance(note, Rise) for note in decision.notes) else ""
         description += f" (weakest of {len(comparisons)} comparisons; {_count_held(comparisons)}{rise})"
-    return Cells(name, description, cells.paper, cells.ours, cells.n, answer, (decision.size or "") if has_size else "")
+    size = "" if kind in MARGIN_KINDS else decision.size or ""
+    return Cells(name, description, cells.paper, cells.ours, cells.n, answer, size)
 
 
 def _count_held(comparisons: Sequence[AnyComparison]) -> str:
     """Write how many of several comparisons hold: "all hold", "none holds", "1 holds", "2 hold, 1 not judged"."""
     count, unjudged = (sum(one.answer == answer for one in comparisons) for answer in (AGREES, NOT_JUDGED))
     if count == len(comparisons):
-        return "all hold"
+        return "all hold" if count > 1 else "it holds"
     return f"{count or 'none'} {'hold' if count > 1 else 'holds'}{f', {unjudged} not judged' if unjudged else ''}"
 
 
@@ -157,14 +175,15 @@ def list_deciding_comparisons(decision: Judged) -> list[AnyComparison]:
 
 def make_comparison_rows(decision: Decision) -> list[Cells]:
     """Make a row of every comparison of a claim."""
-    rows = [make_comparison_cells(comparison) for comparison in decision.comparisons]
-    return rows if has_effect_size(decision) else [replace(row, size="") for row in rows]
+    return [make_comparison_cells(comparison, decision.kind) for comparison in decision.comparisons]
 
 
-def make_comparison_cells(comparison: AnyComparison) -> Cells:
-    """Make the row of one comparison."""
+def make_comparison_cells(comparison: AnyComparison, kind: str | None = None) -> Cells:
+    """Make the row of one comparison; the size of an effect says little if a margin decides the claim."""
     paper, ours = format_paper_result(comparison), format_our_result(comparison)
-    size = (comparison.size or "") if isinstance(comparison, Estimated) else ""
+    if allowed := _format_margin(comparison, kind):
+        ours = f"{ours.removesuffix(')')}; allowed {allowed})"
+    size = (comparison.size or "") if isinstance(comparison, Estimated) and kind not in MARGIN_KINDS else ""
     return Cells(
         "",
         describe_comparison(comparison),
@@ -252,6 +271,16 @@ def format_our_result(comparison: AnyComparison) -> str:
     return format_significant(comparison.estimate, 4)
 
 
+def _format_margin(comparison: AnyComparison, kind: str | None) -> str:
+    """Write the change that a margin allows: "+0.0100" at most, or "±2.0 %"; "" without a margin or a test."""
+    if kind not in MARGIN_KINDS or not isinstance(comparison, Difference) or comparison.p is None:
+        return ""
+    if kind == "equivalence":
+        margin = comparison.signed_estimate + abs(comparison.estimate)
+        return f"±{_format_change(margin, comparison, None)[1:]}"
+    return _format_change(comparison.estimate - comparison.signed_estimate, comparison, None)
+
+
 def format_paper_result(comparison: AnyComparison) -> str:
     """Write the paper's numbers as printed, and the change between them."""
     match comparison:
@@ -282,12 +311,11 @@ def _format_printed_sides(comparison: Estimated) -> str:
 
 
 def _format_partly_printed(comparison: Estimated) -> str:
-    """Write "146.7 → no number" if the paper prints one of two numbers, "no number" if it prints none."""
+    """Write "146.7 → no number" if the paper prints one of two numbers, else "no number"."""
     printed = {term: term.paper for term in comparison.terms}
-    if all(paper is None for paper in printed.values()):
+    is_pair = isinstance(comparison, Difference) and len(printed) == 2
+    if not is_pair or all(paper is None for paper in printed.values()):
         return NO_PRINTED_NUMBER
-    if not isinstance(comparison, Difference) or len(printed) != 2:
-        return DASH
     ends = (
         NO_PRINTED_NUMBER if printed[term] is None else format_number(printed[term])
         for term in _sort_along_arrow(comparison)

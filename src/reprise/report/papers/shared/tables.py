@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,9 @@ from reprise.report.parts.rows import (
     ANSWER_NAMES,
     HEADERS,
     Cells,
-    has_effect_size,
     make_claim_cells,
+    make_co_primary_rows,
     make_comparison_rows,
-    make_setting_cells,
     select_marks,
 )
 from reprise.report.parts.tables import Column, Table
@@ -97,10 +97,8 @@ def _make_claim_rows(context: Context, key: str, row: Cells, decision: Decision)
     if len(decision.comparisons) > 1:
         for i, comparison in enumerate(make_comparison_rows(decision), 1):
             yield common | {"number": i} | asdict(comparison) | {"claim": "", "answer": ""}
-    for name, other in decision.co_primary.items():
-        setting = f"· {verdicts.name_alternative(context.paper, name)}"
-        setting_row = make_setting_cells(setting, other, has_size=has_effect_size(decision))
-        yield common | {"number": 0} | asdict(setting_row)
+    for setting in make_co_primary_rows(decision, partial(verdicts.name_alternative, context.paper)):
+        yield common | {"number": 0} | asdict(setting) | {"claim": f"· {setting.claim}"}
 
 
 def _write_claims_notes(
