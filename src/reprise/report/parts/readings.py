@@ -13,8 +13,8 @@ READING_NOTES = (
     "Rows, seeds: numbers of the paper and replicas of ours that are compared.",
     "Level: mean distance from the printed numbers, in % of them. Effect: mean distance between differences of rows.",
     "As chosen: the same for our own choices, on the same rows.",
-    "Log likelihood: of the printed numbers, with our SD over seeds.",
-    "Factor: that of a unit in doubt. It brings ours nearest to the printed numbers: one row then has no distance.",
+    "Log likelihood: of the printed numbers, with our SD over seeds; a higher one fits better.",
+    "Factor: multiplies ours where a unit is in doubt. It is fitted to the printed numbers; a single row fits exactly.",
 )
 """The meaning of the headers."""
 

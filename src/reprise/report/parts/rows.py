@@ -316,11 +316,12 @@ def _format_partly_printed(comparison: Estimated) -> str:
     is_pair = isinstance(comparison, Difference) and len(printed) == 2
     if not is_pair or all(paper is None for paper in printed.values()):
         return NO_PRINTED_NUMBER
+    unit = _format_unit_if_different(comparison)
     ends = (
-        NO_PRINTED_NUMBER if printed[term] is None else format_number(printed[term])
+        NO_PRINTED_NUMBER if printed[term] is None else format_number(printed[term]) + unit
         for term in _sort_along_arrow(comparison)
     )
-    return " → ".join(ends) + _format_unit_if_different(comparison)
+    return " → ".join(ends)
 
 
 def _format_unit_if_different(comparison: Estimated) -> str:
