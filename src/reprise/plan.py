@@ -147,7 +147,7 @@ class Plan:
         get_mirror()
         for file, count in Counter(self.omitted.values()).items():
             _LOG.warning(
-                "reprise: left out: %d missing replicas, whose %s has no url; set %s to a folder that holds it",
+                "reprise: replicas left out: %d; %s has no url and is not here; set %s to a folder that holds it",
                 count,
                 file,
                 MIRROR,

@@ -59,7 +59,7 @@ def test_replicas_whose_raw_file_cannot_be_had_are_left_out(toy, monkeypatch, ca
     assert not {records[1]} & set(plan().records)
     assert {records[0], *plan().experiments[RNN].list_record_paths()} < set(plan().records)
     plan().report_omitted()
-    assert "1 missing replicas" in caplog.text
+    assert "replicas left out: 1;" in caplog.text
     monkeypatch.setenv("REPRISE_MIRROR", "no-such-folder")  # as on a node that does not share the head node's mirror
     assert plan().omitted
     with pytest.raises(UserError, match="^REPRISE_MIRROR: no folder"):
