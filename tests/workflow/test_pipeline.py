@@ -144,7 +144,7 @@ def test_a_file_of_another_tier_that_is_dated_in_the_future_loses_no_page(finish
     claims.write_text("{}", encoding="utf-8")
     os.utime(claims, times=(time.time() + 86400,) * 2)
     run = finished.snakemake()
-    assert (run.status, "results/reduced/claims.json" in run.log) == (1, True)
+    assert (run.status, "results/reduced/claims.json" in run.log) == (EXIT_USAGE, True)
     assert (finished.root / "results/report.html").is_file()
 
 
