@@ -163,14 +163,14 @@ def select_workloads(
 
 def make_default_path(name: str, jobs: int | None, on_gpu: bool) -> Path:
     """Return the committed place of a benchmark's result on this processor or GPU, of `jobs` at once if any."""
-    import torch
-
     from benchmarks.processor import name_processor
     from benchmarks.table import COMMITTED, JOBS
     from reprise.environment import get_instruction_set
     from reprise.processor import read_cpuinfo, read_processor_name
 
     if on_gpu:
+        import torch
+
         stem = name_processor(torch.cuda.get_device_name(), {})
     else:
         stem = name_processor(read_processor_name(), read_cpuinfo(), get_instruction_set())
