@@ -35,9 +35,19 @@ def check_references(paper: Paper, place: Place) -> None:
     if paper.headline:
         require_known(paper.headline.claim, paper.claims, place("headline", "claim"), "claim")
         for key in paper.headline.remark.while_ if paper.headline.remark else ():
-            require_known(key, paper.claims, place("headline", "remark.while"), "claim")
+            _check_remark(paper, key, place("headline", "remark.while"))
     check_claims(paper, place)
     check_arithmetic(paper, place)
+
+
+def _check_remark(paper: Paper, key: str, where: str) -> None:
+    """Check what a remark rests on: a claim, or `<claim>@<assumption>=<alternative>`."""
+    claim, at, setting = key.partition("@")
+    require_known(claim, paper.claims, where, "claim")
+    if at:
+        assumption, _, alternative = setting.partition("=")
+        require_known(assumption, paper.assumptions, where, "assumption")
+        require_known(alternative, paper.assumptions[assumption].alternatives, where, "alternative")
 
 
 def _check_reported(experiment: Experiment, where: Place) -> None:

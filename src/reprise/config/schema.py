@@ -138,7 +138,9 @@ class Remark(Strict):
     """A sentence among README's notes, for as long as these claims have these answers."""
 
     words: str
-    while_: dict[str, str] = Field(alias="while", min_length=1, description="answers by claim")
+    while_: dict[str, str] = Field(
+        alias="while", min_length=1, description="answers by claim, or by claim and setting: C1@clipping=norm-1"
+    )
 
 
 class Headline(Strict):

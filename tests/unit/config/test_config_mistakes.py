@@ -74,6 +74,14 @@ DIGITS = [
     # names in the file
     ("cited_by: [curves,", "cited_by: [curve,", "experiments.rnn-t5.cited_by"),
     ("year: 2017\n", "year: 2017\nheadline: {claim: D9, words: the gain}\n", "headline.claim"),
+    *(
+        (
+            "year: 2017\n",
+            f"year: 2017\nheadline: {{claim: D1, words: a, remark: {{words: b, while: {{{key}: agrees}}}}}}\n",
+            "headline.remark.while",
+        )
+        for key in ("D9", "D1@weight=other", "D1@weight-law=others")
+    ),
     ("assumption weight-law", "assumption law", "families.small.model.weight_law.from"),
     ("assumption precision", "deviation x", "families.small.precision.from"),
     ("{name: lstm}", f"{{name: lstm, {SIZE}}}", "experiments.lstm-t5.model.hidden_size.from"),

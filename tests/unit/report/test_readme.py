@@ -69,11 +69,11 @@ def test_every_claim_on_trained_models_is_counted_once():
 def test_a_remark_stands_while_its_claims_have_the_answers_that_it_rests_on(paper):
     (document,) = (d for d in summarise(contexts()).documents if d.id == paper)
     remark = document.context.paper.headline.remark
-    answers = [replace(a, decision=decided(a, remark.while_.get(a.claim))) for a in document.answers]
-    assert replace(document, answers=answers).remark == remark.words
+    document = replace(document, answers=[answer_as(a, remark.while_) for a in document.answers])
+    assert document.remark == remark.words
     for key, answer in remark.while_.items():
         other = "agrees" if answer == "undecided" else "undecided"
-        changed = [replace(a, decision=decided(a, other if a.claim == key else None)) for a in answers]
+        changed = [answer_as(a, {key: other}) for a in document.answers]
         assert replace(document, answers=changed).remark == ""
 
 
@@ -84,7 +84,8 @@ def test_claims_and_data_of_two_papers_of_one_document_are_all_listed():
     def contradict(document):
         answers = document.trained_answers
         opposite = [
-            replace(a, decision=decided(a, "agrees"), lower_decisions=(decided(a, "disagrees"),)) for a in answers[:1]
+            replace(answer_as(a, {a.claim: "agrees"}), lower_decisions=(answer_as(a, {a.claim: "disagrees"}).decision,))
+            for a in answers[:1]
         ]
         return replace(document, answers=opposite + answers[1:])
 
@@ -100,9 +101,17 @@ def test_claims_and_data_of_two_papers_of_one_document_are_all_listed():
     assert replace(summary, documents=papers).replaced_data == titles * 2
 
 
-def decided(answer, changed):
-    """Its decision, with another answer if one is wanted."""
-    return answer.decision.model_copy(update={"answer": changed} if changed else {})
+def answer_as(answer, stated):
+    """Return an answer with those that are stated of its claim, as chosen ("C1") and of a setting ("C1@a=b")."""
+    decision = answer.decision
+    alternatives = {
+        name: one.model_copy(update={"answer": stated.get(f"{answer.claim}@{name}", one.answer)})
+        for name, one in decision.alternatives.items()
+    }
+    chosen = stated.get(answer.claim, decision.answer)
+    decision = decision.model_copy(update={"answer": chosen, "alternatives": alternatives})
+    # A lower tier's settings count only where its answer is the same.
+    return replace(answer, decision=decision, lower_decisions=())
 
 
 def test_a_unit_that_the_papers_numbers_may_not_have_is_said_to_be_in_doubt():

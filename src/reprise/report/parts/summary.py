@@ -82,10 +82,12 @@ class Document:
     @property
     def remark(self) -> str:
         """Return the remark of the paper's file if its claims still have the answers that it states; else ""."""
-        remark, answers = self.context.paper.headline and self.context.paper.headline.remark, {}
-        if remark:
-            answers = {answer.claim: answer.answer for answer in self.answers if answer.claim in remark.while_}
-        return remark.words if remark and answers == remark.while_ else ""
+        remark = self.context.paper.headline and self.context.paper.headline.remark
+        if not remark:
+            return ""
+        answers = {answer.claim: answer.answer for answer in self.answers}
+        answers |= {f"{a.claim}@{name}": one.answer for a in self.answers for name, one in a.alternatives}
+        return remark.words if all(answers.get(key) == stated for key, stated in remark.while_.items()) else ""
 
     @property
     def reservations(self) -> str:
