@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from reprise import cli
 from reprise.config.schema import Deviation
 from reprise.errors import UserError
 from reprise.report.page.readme import BEGIN, END, render_results, write_results
+from reprise.report.parts.answers import DECIDED_ANSWERS
 from reprise.report.parts.context import load_contexts
 from reprise.report.parts.summary import summarise
 
@@ -62,7 +64,13 @@ def test_every_claim_on_trained_models_is_counted_once():
     ]
     assert counted == summary.trained_count == len(trained)
     text = render_results(summary)
-    assert all(document.counts_text in text for document in summary.documents)
+    for document in summary.documents:
+        assert document.counts_links in text
+        tiers = Counter(answer.tier for answer in document.trained_answers if answer.answer in DECIDED_ANSWERS)
+        assert document.counts_links.count("](") == len(tiers)
+        for tier, count in tiers.items():
+            text_of_tier = document.counts_text if tier == document.main_answer.tier else f"{count} at the tier {tier}"
+            assert f"[{text_of_tier}](results/{tier}/tables/{document.id}-claims.md)" in document.counts_links
 
 
 @pytest.mark.parametrize("paper", ["gso", "palindromes"])

@@ -80,6 +80,17 @@ class Document:
         return " / ".join(str(counts[answer]) for answer in DECIDED_ANSWERS)
 
     @property
+    def counts_links(self) -> str:
+        """Write the counts as links to the tables of claims: of the main claim's tier, and of other tiers that count."""
+        main_tier = self.main_answer.tier if self.main_answer else FULL
+        tiers = Counter(answer.tier for answer in self.trained_answers if answer.answer in DECIDED_ANSWERS)
+        texts = {main_tier: self.counts_text}
+        texts |= {tier: f"{count} at the tier {tier}" for tier, count in tiers.items() if tier != main_tier}
+        return ", of which ".join(
+            f"[{text}](results/{tier}/tables/{self.id}-claims.md)" for tier, text in texts.items()
+        )
+
+    @property
     def remark(self) -> str:
         """Return the remark of the paper's file if its claims still have the answers that it states; else ""."""
         remark = self.context.paper.headline and self.context.paper.headline.remark

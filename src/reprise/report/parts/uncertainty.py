@@ -126,7 +126,7 @@ def write_interval_notes(
     replica_note = (
         _FOLD_SD if any(name in context.runs and context.runs[name].by_fold for name in names) else _REPLICA_SD
     )
-    lines = [f"±: half of the {INTERVAL} of the mean, by Student's t distribution. {replica_note}"]
+    lines = [f"{INTERVAL}: of the mean, by Student's t distribution; ± is half of it. {replica_note}"]
     if has_logs:
         lines.append("Perplexities: geometric mean, with its interval in brackets. Their SD is that of the logarithm.")
     lines.append("A family shares one SD if its SDs differ by chance alone, and none if they have little in common.")
