@@ -14,6 +14,9 @@ from reprise.data.corpus import Corpus, Split, compute_offsets
 BATCH = 64
 """Lines of a batch (document 000, section 4)."""
 
+GRADIENT_ROWS = 128
+"""Rows whose part of the weight gradients `gso.cpp` sums at a time."""
+
 CHARACTERS, BIGRAMS = 27, 703
 """Symbols of the two ways to cut a text."""
 PADDING_TARGET = -1
@@ -43,11 +46,6 @@ class Workload(tasks.DescribedWorkload):
         """Weights that meet the states."""
         h, m = self.hidden, self.second_order
         return 2 * h * m + self.first_order * h * h if self.model == "gso" else h * h
-
-    @property
-    def flops_a_token(self) -> int:
-        """Those of the dense products, forward, backward and gradients: 6 for each weight that a token uses."""
-        return 6 * (self.recurrent + self.hidden * self.vocabulary)
 
     @property
     def weight_bytes(self) -> int:
@@ -97,14 +95,29 @@ class Task(tasks.Task):
         return int(self.list_lengths(first, last).sum())
 
     @property
-    def bytes_a_token(self) -> float:
-        """Traffic of the weights: those of the states are read in every step of a batch, forward and back.
+    def flops_a_token(self) -> float:
+        """Those of our engine's dense products, forward, backward and gradients: 6 for each weight that a token uses.
 
-        Adam passes seven times over all: it reads the gradient, and reads and writes weights and both moments.
+        A line's first token has no product with the state before.
         """
-        steps = sum(int(self.list_lengths(i, i + 1).max()) for i in range(len(self)))
-        w = self.workload
-        return (2 * 4 * w.recurrent * steps + 7 * w.weight_bytes * len(self)) / self.count_tokens(0, len(self))
+        w, tokens = self.workload, self.count_tokens(0, len(self))
+        later = 1 - len(self) * BATCH / tokens
+        return 6 * (w.recurrent * later + w.hidden * w.vocabulary)
+
+    @property
+    def bytes_a_token(self) -> float:
+        """Traffic of the weights of states and output.
+
+        Those of the states are read in every step of a batch but the first, forward and back. Their gradients are read
+        and written once for GRADIENT_ROWS rows. The engine copies all weights in two orders, and clears and copies all
+        gradients. Adam reads the gradients, and reads and writes weights and both moments.
+        """
+        w, copies, adam = self.workload, 7, 7
+        batches = range(len(self))
+        steps = sum(int(self.list_lengths(i, i + 1).max()) - 1 for i in batches)
+        gradient_blocks = sum(-(-(self.count_tokens(i, i + 1) - BATCH) // GRADIENT_ROWS) for i in batches)
+        passed = 2 * 4 * w.recurrent * (steps + gradient_blocks) + (copies + adam) * w.weight_bytes * len(self)
+        return passed / self.count_tokens(0, len(self))
 
     def pad(self, batch: int) -> tuple[np.ndarray, np.ndarray]:
         """Return inputs and targets of a batch as a framework takes them, every line filled up to the longest.

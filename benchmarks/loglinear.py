@@ -82,11 +82,13 @@ class Task(tasks.Windows):
     def bytes_a_token(self) -> float:
         """Traffic of the weights: those of the states are read in every step but the first, forward and back.
 
-        The others are read once forward and once back. RMSProp reads and writes all weights and their mean squares.
+        The others are read once forward and once back. RMSProp reads and writes all weights and their mean squares; it
+        reads the output layer's on the way back.
         """
         w = self.workload
-        state_bytes = 4 * LAYERS * 4 * w.size**2
-        return (2 * (WINDOW - 1) * state_bytes + 2 * (w.weight_bytes - state_bytes) + 4 * w.weight_bytes) / w.batch
+        state_bytes, output_bytes = 4 * LAYERS * 4 * w.size**2, 4 * w.size * w.features
+        products = 2 * (WINDOW - 1) * state_bytes + 2 * (w.weight_bytes - state_bytes)
+        return (products + 4 * w.weight_bytes - output_bytes) / w.batch
 
 
 WORKLOADS = (

@@ -1,6 +1,7 @@
 """The committed results in Markdown: speeds by processor, goals, and several jobs at once."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any, NamedTuple
 
 from benchmarks import BENCHES
 from benchmarks.goals import SHARE_OF_LIMIT, TIMES_EAGER, list_general_goals
-from benchmarks.tasks import get_bench_name
+from benchmarks.limits import LEVELS
+from benchmarks.tasks import CORPORA, get_bench_name
 from reprise.errors import UserError
 
 COMMITTED = Path(__file__).parents[1] / "results/bench"
@@ -30,6 +32,11 @@ class BenchResult(NamedTuple):
     def rows(self) -> list[dict[str, Any]]:
         """Those of the result."""
         return self.result["rows"]
+
+    def name_text(self, workload: str) -> str:
+        """Say whether a workload read a prepared corpus or random words."""
+        (text,) = (one["text"] for one in self.result["workloads"] if one["name"] == workload)
+        return "corpus" if CORPORA.as_posix() in text else "random"
 
     def select_timed_rows(self, workload: str) -> dict[str, dict[str, Any]]:
         """Return the rows of a workload that have a speed, by implementation."""
@@ -116,41 +123,46 @@ def list_timed_rows(
 def make_processor_lines(results: Sequence[BenchResult]) -> list[str]:
     """Return the range of our speed over eager PyTorch's, on all processors and on each."""
     factors = [(one.processor, ratios[EAGER]) for _, one, _, ratios in list_timed_rows(results) if EAGER in ratios]
-    head = (
-        f"Our engines are {format_range([ratio for _, ratio in factors], format_times)} times as fast as eager PyTorch."
-    )
-    columns = (
-        "processor",
-        "vectors of PyTorch",
-        "peak of a core, GFLOP/s",
-        "times as fast as eager PyTorch",
-        "workloads",
-    )
-    lines = [f"{head} Workload and processor decide:", "", *make_table(*columns)]
+    capabilities = sorted({one.result["machine"]["cpu_capability"] for one in results})
+    head = f"Our engines are {format_range([ratio for _, ratio in factors], format_times)} times as fast as eager "
+    head += f"PyTorch, which uses {' or '.join(capabilities)}. Workload and processor decide:"
+    columns = ("processor", "times as fast", "workloads", "peak of a core, GFLOP/s")
+    lines = [head, "", *make_table(*columns, *(f"{level}, GB/s" for level in LEVELS))]
     for processor in sorted({processor for processor, _ in factors}):
         ratios = [ratio for name, ratio in factors if name == processor]
         own_results = [one.result for one in results if one.processor == processor]
-        peaks = [result["peak_gflops"] for result in own_results if result["peak_gflops"]]
-        cells = (own_results[0]["machine"]["cpu_capability"], format_range(peaks, "{:.0f}".format) if peaks else "–")
-        lines.append(make_line([f"`{processor}`", *cells, format_range(ratios, format_times), str(len(ratios))]))
+        bandwidths = [result["bandwidth_gb"] for result in own_results if result["bandwidth_gb"]]
+        measured = [
+            [result["peak_gflops"] for result in own_results if result["peak_gflops"]],
+            *([bandwidth[level] for bandwidth in bandwidths] for level in LEVELS),
+        ]
+        limits = [format_range(values, "{:.0f}".format) if values else "–" for values in measured]
+        lines.append(make_line([f"`{processor}`", format_range(ratios, format_times), str(len(ratios)), *limits]))
     return [*lines, ""]
 
 
 def make_speed_lines(results: Sequence[BenchResult]) -> list[str]:
     """Return our engines' speeds beside others', a row a workload and processor."""
-    columns = ("document, workload", "processor", "ours, a second", "of the peak", "of the limit", "times as fast as")
-    lines = make_table(*columns)
-    unknown = set()
+    columns = ("document, workload", "processor", "text", "ours, a second", "low to high", "quiet", "of the limit")
+    lines = make_table(*columns, "times as fast as")
+    unknown, shares = set(), []
     for table_row, one, row, ratios in list_timed_rows(results):
-        shares = (row["share_of_peak"], row.get("share_of_limit"))
-        if shares[1] is None:
+        share = row.get("share_of_limit")
+        if share is None:
             unknown.add(one.processor)
+        else:
+            shares.append((share, row["share_of_peak"]))
         peers = ", ".join(f"{table_row.peers[peer]} {format_times(ratio)}" for peer, ratio in ratios.items())
-        cells = [table_row.title, f"`{one.processor}`", f"{row['median']:,.0f} {table_row.counted}"]
-        lines.append(make_line([*cells, *map(format_percent, shares), peers]))
+        cells = [table_row.title, f"`{one.processor}`", one.name_text(table_row.workload)]
+        cells += [f"{row['median']:,.0f} {table_row.counted}", f"{row['low']:,.0f} to {row['high']:,.0f}"]
+        cells += [f"{row['quiet_reps']} of {row['reps']}", format_percent(share)]
+        lines.append(make_line([*cells, peers or "–"]))
+    # Both shares are of one speed: where they are equal, the multiply-adds are the lower line.
+    bound = sum(math.isclose(of_limit, of_peak) for of_limit, of_peak in shares)
+    lines += ["", f"The multiply-adds are the lower line of the limit in {bound} of {len(shares)} rows."]
     if unknown:
         names = ", ".join(f"`{name}`" for name in sorted(unknown))
-        lines += ["", f"–: no bandwidth was measured on {names}, so that the limit is not known."]
+        lines += [f"No bandwidth was measured on {names}, so that the limit is not known there."]
     return [*lines, ""]
 
 
@@ -216,7 +228,8 @@ def make_job_lines(results: Sequence[BenchResult]) -> list[str]:
             lost.append(1 - 1 / (N * single["ratio_to_jobs"]))
             beside += [stack["ratio_to_jobs"] for stack in stacks]
             cells = [titles.get(workload, f"`{workload}`"), f"`{one.processor}`", str(N)]
-            cells += [f"{way['median']:,.0f}" for way in (single, jobs)] + [format_percent(lost[-1])]
+            cells += [f"{way['median']:,.0f} ({way['low']:,.0f} to {way['high']:,.0f})" for way in (single, jobs)]
+            cells.append(format_percent(lost[-1]))
             lines.append(make_line([*cells, *(f"{way['median']:,.0f}" for way in stacks)]))
     if not lines:
         return []

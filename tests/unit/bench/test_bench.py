@@ -456,14 +456,14 @@ def test_every_processor_has_a_row_and_the_range_is_over_all(tmp_path):
     every = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
     rows = [cells for cells in every if cells[:1] == ["001, r-GRU, H = 244, K = 100"]]
     assert [cells[1] for cells in rows] == ["`another`", "`one`"]
-    assert [cells[4] for cells in rows] == ["25 %", "–"]
-    assert [line for line in table.splitlines() if "no bandwidth" in line and "`one`" in line]
-    ranges = {cells[0]: cells[3:] for cells in every if cells and cells[0] in ("`another`", "`one`")}
-    assert ranges == {"`another`": ["1.0", "2"], "`one`": ["4.0", "7"]}
+    assert [cells[6] for cells in rows] == ["25 %", "–"]
+    assert [line for line in table.splitlines() if "No bandwidth" in line and "`one`" in line]
+    ranges = {cells[0]: cells[1:3] for cells in every if cells and cells[0] in ("`another`", "`one`")}
+    assert ranges == {"`another`": ["1.0", "4"], "`one`": ["4.0", "9"]}
     reached = {tuple(cells[:2]): cells[2] for cells in every if cells and cells[0].startswith("at least ")}
     shares = [reached["at least 0.6 of the limit", f"`{name}`"] for name in ("another", "one")]
-    assert shares == ["0 of 2", "not measured"]
-    assert reached["at least 5 times eager PyTorch", "`another`"] == "0 of 2"
+    assert shares == ["0 of 4", "not measured"]
+    assert reached["at least 5 times eager PyTorch", "`another`"] == "0 of 4"
 
 
 def test_goals_of_a_workload_are_for_the_processors_own_instructions(tmp_path):
@@ -483,7 +483,8 @@ def test_jobs_at_once_and_members_of_a_stack_have_a_row_and_a_sentence(tmp_path)
     ways = {(1, 1, 1): 100.0, (2, 1, 1): 190.0, (1, 2, 1): 19.0, (1, 2, 2): 38.0}
     names = ("jobs", "members", "threads")
     rows = [
-        {"workload": workload, "median": scale * speed, "ratio_to_jobs": speed / 190.0}
+        {"workload": workload, "ratio_to_jobs": speed / 190.0}
+        | {name: scale * (speed + off) for name, off in (("low", -1), ("median", 0), ("high", 1))}
         | dict(zip(names, way, strict=True))
         for workload, scale in (("ptb-h100-k100", 1.0), ("other", 10.0))
         for way, speed in ways.items()
@@ -494,8 +495,8 @@ def test_jobs_at_once_and_members_of_a_stack_have_a_row_and_a_sentence(tmp_path)
     table = make_committed_table(tmp_path)
     assert "lose at most 5 %" in table
     assert "0.10 to 0.20 times" in table
-    assert "| 001, r-RNTN, H = K = 100 | `one` | 2 | 100 | 190 | 5 % | 19 | 38 |" in table
-    assert "| `other` | `one` | 2 | 1,000 | 1,900 | 5 % | 190 | 380 |" in table
+    assert "| 001, r-RNTN, H = K = 100 | `one` | 2 | 100 (99 to 101) | 190 (189 to 191) | 5 % | 19 | 38 |" in table
+    assert "| `other` | `one` | 2 | 1,000 (990 to 1,010) | 1,900 (1,890 to 1,910) | 5 % | 190 | 380 |" in table
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(UserError, match=r"jobs/rntn/one\.json: .*python -m benchmarks rntn --jobs 2 --json"):
         make_committed_table(tmp_path)
