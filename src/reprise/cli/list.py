@@ -66,7 +66,7 @@ def _find_answers(project: Project, tier: str | None) -> dict[str, list[Answer]]
     from reprise.report.parts.answers import select_answer
 
     tiers = [tier] if tier else [FULL, "reduced"]
-    if not any((project.root / "results" / name / "claims.json").is_file() for name in tiers):
+    if not tier and not any((project.root / "results" / name / "claims.json").is_file() for name in tiers):
         tiers = ["quick"]
     decisions = {name: read_claims(project.root, name) for name in tiers}
     return {

@@ -9,6 +9,8 @@ from typing import Any
 from reprise.cli.common import find_experiment
 from reprise.cli.evaluate import TrainedReplica, find_corpus, find_record, find_weights, load_trained
 from reprise.config.project import Project
+from reprise.data.corpus import SENTENCE_END, UNKNOWN, Corpus
+from reprise.data.text.character_lines import CHARACTERS, LINE, cut_lines, find_tokens
 from reprise.errors import UserError, make_printable
 from reprise.files import entry_exists
 from reprise.records.record import read_record
@@ -44,8 +46,6 @@ def _write_sample(options: argparse.Namespace) -> None:
         return
     option = next((option for option in ("source", "beam") if getattr(options, option) is not None), None)
     require(option is None, f"--{option}: {experiment.id} is no model of translation; use --prompt")
-    from reprise.data.corpus import Corpus
-
     loaded = Corpus.load(corpus) if corpus else None
     require(loaded is not None, f"{experiment.id}: trains no model of a text; name another experiment")
     text = Text(loaded.vocabulary, loaded.boundaries)
@@ -83,18 +83,21 @@ def require(holds: bool, line: str) -> None:
 
 
 class Text:
-    """Spell a corpus's symbols: words with blanks between them, or characters."""
+    """Spell a corpus's symbols: words with blanks between them, characters, or the symbols of document 000's lines."""
 
     def __init__(self, vocabulary: Sequence[str], boundaries: str) -> None:
         self.vocabulary, self.numbers = vocabulary, {word: i for i, word in enumerate(vocabulary)}
-        self.end = self.numbers.get(boundaries)
-        self.has_words = self.end is not None or "<unk>" in self.numbers
+        self.end = self.numbers[SENTENCE_END] if boundaries == SENTENCE_END else None
+        self.has_lines = boundaries == LINE
+        self.has_words = not self.has_lines and any(len(symbol) > 1 for symbol in vocabulary)
         self.first = self.end if self.end is not None else 0
 
     def read_symbols(self, text: str) -> list[int]:
         """Return the numbers of a text's symbols, unknown words as <unk>; `UserError` for what has no number."""
         pieces = text.split() if self.has_words else text
-        other = self.numbers.get("<unk>") if self.has_words else None
+        if self.has_lines and {*text} <= {*CHARACTERS}:
+            return cut_lines([text], find_tokens(self.vocabulary)).tokens.tolist()
+        other = self.numbers.get(UNKNOWN) if self.has_words else None
         symbols = [self.numbers.get(piece, other) for piece in pieces]
         unknown = next((piece for piece, symbol in zip(pieces, symbols, strict=True) if symbol is None), None)
         require(unknown is None, f"--prompt: the model does not know {unknown!r}; omit it")

@@ -33,7 +33,7 @@ def train_command(options: argparse.Namespace) -> None:
         _LOG.warning("note: the tier %s has %s; this record is not collected", resolved.tier, replicas)
     output = options.output or Path(resolved.get_record_path(options.replica))
     trained = options.trained / resolved.get_record_path(options.replica) if options.trained else None
-    if trained is not None and entry_exists(trained):
+    if trained is not None and entry_exists(trained) and not (output.exists() and output.samefile(trained)):
         _move_record(resolved, options.replica, trained, output)
         print(f"{output}: moved from {options.trained}")
         return

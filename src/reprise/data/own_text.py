@@ -9,7 +9,7 @@ import numpy as np
 from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Corpus, Split
 from reprise.data.raw import normalise_text
 from reprise.data.text.books import clean_text
-from reprise.data.text.character_lines import CHARACTERS, LINES_SPLIT, TEST, cut_lines, normalise_lines
+from reprise.data.text.character_lines import LINES_SPLIT, TEST, cut_lines, find_tokens, normalise_lines
 from reprise.errors import UserError
 
 _UNUSED = 3
@@ -80,7 +80,7 @@ def _replace_lines(corpus: Corpus, path: Path, text: str) -> tuple[Corpus, str]:
     lines = [line for line in normalise_lines(text.split("\n")) if len(line) > 1]
     if not lines:
         raise UserError(f"--text {path}: has no line of two letters a to z; name another file")
-    own = cut_lines(lines, "characters" if len(corpus.vocabulary) == len(CHARACTERS) else "bigrams")
+    own = cut_lines(lines, find_tokens(corpus.vocabulary))
     every, part = corpus.splits[LINES_SPLIT], corpus.extra["part"]
     joined = Split(np.append(every.tokens, own.tokens), np.append(every.offsets, every.offsets[-1] + own.offsets[1:]))
     own_part = np.full((len(part), len(lines)), TEST, part.dtype)

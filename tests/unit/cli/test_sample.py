@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from reprise.cli.sample import Text, draw_symbols, sample_command
+from reprise.data.text.character_lines import BIGRAMS, CHARACTERS
 from reprise.errors import UserError
 from reprise.evaluation.neighbours import find_neighbours, find_words_with_matrices
 from reprise.models.rntn import RNTN
@@ -70,9 +71,25 @@ def test_words_have_blanks_between_them_and_sentences_a_line_each():
     assert letters.spell([1, 2, 0, 1]) == "ab\na"
 
 
+def test_a_text_without_end_marks_may_have_words_and_none_of_them_ends_a_sentence():
+    types = Text(["a", "none", "de"], "none")
+    assert types.read_symbols("de none a") == [2, 1, 0]
+    assert types.spell([2, 1, 0]) == "de none a"
+
+
+def test_lines_are_cut_as_their_corpus_is():
+    characters, bigrams = Text(CHARACTERS, "line"), Text(CHARACTERS + BIGRAMS, "line")
+    for text, cut in ((characters, [*"the sta"]), (bigrams, ["th", "e", " ", "st", "a"])):
+        symbols = text.read_symbols("the sta")
+        assert [text.vocabulary[symbol] for symbol in symbols] == cut
+        assert text.spell(symbols) == "the sta"
+
+
 def test_a_word_that_a_model_cannot_read_is_named():
     with pytest.raises(UserError, match="'zz'"):
         Text(["</s>", "a"], "</s>").read_symbols("a zz")
+    with pytest.raises(UserError, match="'T'"):
+        Text(CHARACTERS + BIGRAMS, "line").read_symbols("The")
 
 
 def test_a_translation_takes_a_sentence_and_no_prompt(monkeypatch, capsys):

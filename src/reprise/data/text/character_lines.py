@@ -1,7 +1,7 @@
 """Lines of 27 symbols in folds: the corpora of document 000 (section 4), whatever text they are made from."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from reprise.options import Values
 CHARACTERS = [" ", *"abcdefghijklmnopqrstuvwxyz"]
 BIGRAMS = [a + b for a in CHARACTERS[1:] for b in CHARACTERS[1:]]
 LINES_SPLIT = "lines"
+LINE = "line"
+"""The fact `boundaries` of these corpora."""
 TRAIN, VALID, TEST = 0, 1, 2
 """Values of `extra["part"]`."""
 VALIDATION_DIVISOR = 10
@@ -41,6 +43,11 @@ def cut_lines(lines: list[str], tokens: str) -> Split:
     """
     ids = {symbol: i for i, symbol in enumerate(CHARACTERS + BIGRAMS)}
     return Split.from_id_lists([[ids[symbol] for symbol in _CUTS[tokens].findall(line)] for line in lines])
+
+
+def find_tokens(vocabulary: Sequence[str]) -> str:
+    """Return what a corpus with this vocabulary is cut into: "characters" or "bigrams"."""
+    return "characters" if len(vocabulary) == len(CHARACTERS) else "bigrams"
 
 
 def assign_folds(lines: int, folds: int, seed: int) -> np.ndarray:
@@ -100,4 +107,4 @@ def make_line_corpus(name: str, text: Iterable[str], options: Values) -> Corpus:
         "long_words": {"longer_than": MAX_COMMON_LENGTH, **long},
     }
     counts = dict(zip(vocabulary, np.bincount(split.tokens, minlength=len(vocabulary)).tolist(), strict=True))
-    return Corpus.from_counts(name, {LINES_SPLIT: split}, counts, "line", facts, {"part": part}, sentences="lines")
+    return Corpus.from_counts(name, {LINES_SPLIT: split}, counts, LINE, facts, {"part": part}, sentences="lines")

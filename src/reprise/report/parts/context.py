@@ -32,6 +32,8 @@ _NOT_RUN = "not run yet"
 ABSENCES = (_NOT_IN_TIER, _NOT_TRAINED, _NOT_RUN)
 NOT_MEASURED = "not measured"
 """For a finished replica whose record lacks the metric."""
+DIVERGED = "diverged"
+"""For experiments of which every replica that ran diverged."""
 REFERENCE_FOLDER = Path("config/reference")
 _LDC_TITLE = "Characters of the Treebank-3's raw Wall Street Journal text (LDC99T42)"
 
@@ -61,8 +63,10 @@ class Status:
         return _NOT_IN_TIER if not self.planned else _NOT_TRAINED if self.is_trained else _NOT_RUN
 
     def explain_missing_value(self, value: object | None) -> str:
-        """Return the text that replaces a result; `value` is None if replicas finished without the metric."""
-        return NOT_MEASURED if value is None and self.finished else self.missing_reason
+        """Return the text that replaces a result; `value` is None if no replica has the metric."""
+        if value is None and self.recorded:
+            return NOT_MEASURED if self.finished else DIVERGED
+        return self.missing_reason
 
 
 class Sample(dict[str, Any]):

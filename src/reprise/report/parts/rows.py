@@ -69,8 +69,9 @@ MARKS = {
     "Reduced budget": "fewer epochs or folds than the document's, or less or other text.",
     "Welch's test": "each model with its own SD. Our test shares SDs within a family of models.",
     "Size": (
-        "our effect beside the paper's. Consistent: the paper's lies in our interval. Smaller, larger: ours is, and on "
-        "the same side. Opposite: ours lies on the other side. Mixed: comparisons differ."
+        "our effect beside the paper's. Consistent: our interval holds a number that rounds to the paper's. Smaller, "
+        "larger: all of our interval is below or above it. Opposite: all of it is on the other side of 0. Mixed: "
+        "comparisons differ."
     ),
 }
 """The meaning of the headers and marks of a row."""

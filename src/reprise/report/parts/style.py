@@ -109,9 +109,9 @@ OTHER_CORPUS = "trained on another corpus"
 
 def draw_absence(context: Context, figure_id: str, names: Iterable[str]) -> Figure:
     """Draw the frame of a figure without data: all replicas diverged, or none has the metric."""
-    status = context.sum_status(names)
-    reason = "diverged" if status.diverged and not status.finished else status.explain_missing_value(None)
-    return draw_empty_figure(context.get_display(figure_id).title, reason)
+    return draw_empty_figure(
+        context.get_display(figure_id).title, context.sum_status(names).explain_missing_value(None)
+    )
 
 
 def draw_empty_figure(title: str, reason: str) -> Figure:

@@ -81,7 +81,7 @@ class Document:
 
     @property
     def counts_links(self) -> str:
-        """Write the counts as links to the tables of claims: of the main claim's tier, and of other tiers that count."""
+        """Write the counts as links to the tables of claims: of the main claim's tier, and of others that count."""
         main_tier = self.main_answer.tier if self.main_answer else FULL
         tiers = Counter(answer.tier for answer in self.trained_answers if answer.answer in DECIDED_ANSWERS)
         texts = {main_tier: self.counts_text}

@@ -155,7 +155,7 @@ def _make_loss_rows(context: Context, name: str) -> list[dict[str, Any]]:
         }
         row["gap_in_std"] = None if gap is None else gap / original_sd
         row["within"] = None if gap is None else abs(gap) <= _MAX_SDS * original_sd
-        row["missing_reason"] = "diverged" if status.recorded else status.missing_reason
+        row["missing_reason"] = status.explain_missing_value(ours.mean)
         rows.append(row | cells.pick_attributes(status, "diverged", "planned"))
     return rows
 

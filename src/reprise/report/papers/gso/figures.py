@@ -120,10 +120,7 @@ def loss_by_position(context: Context, figure_id: str, options: Mapping[str, Any
         )
         losses_by_name[kind] = losses, counts.fillna(0)  # a position that a fold has not counts 0 there
     if all(counts.empty for _, counts in losses_by_name.values()):
-        status = context.get_status(name)
-        return style.draw_empty_figure(
-            context.get_display(figure_id).title, "diverged" if status.recorded else status.missing_reason
-        )
+        return style.draw_absence(context, figure_id, [name])
     figure, (loss_axes, count_axes) = style.make_panels(4.2, 2, 1, sharex=True, height_ratios=[2, 1])
     handles = []
     for kind, (_, line_style) in _CHARACTER_STYLES.items():

@@ -278,7 +278,8 @@ def _make_row(context: Context, name: str, names: Sequence[str]) -> dict[str, An
         "best_epoch": compute_mean(context.get_values(name, "best_epoch", "valid")),
         "n": nats.n,
         "unstable": len(list_unstable(context, name)),
-        **pick_attributes(status, "diverged", "recorded", "planned", "missing_reason"),
+        **pick_attributes(status, "diverged", "recorded", "planned"),
+        "missing_reason": status.explain_missing_value(nats.mean),
     }
 
 

@@ -15,7 +15,7 @@ from reprise.report.parts import verdicts, wording
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import DASH, compute_mean, format_fixed, format_integer, format_significant
 from reprise.report.parts.tables import Column, Table
-from reprise.report.parts.uncertainty import INTERVAL, write_interval_notes
+from reprise.report.parts.uncertainty import INTERVAL, estimate_mean, write_interval_notes
 from reprise.report.parts.wording import count_replicas, format_replicas_or_absence
 from reprise.units import convert_to_perplexity
 
@@ -143,7 +143,7 @@ def language_models(context: Context, table_id: str, options: Mapping[str, Any])
 
 def _make_model_row(context: Context, name: str, is_own: bool) -> dict[str, Any]:
     """Return the raw values of an experiment, of this paper or another."""
-    status = context.get_status(name)
+    status, estimate = context.get_status(name), estimate_mean(context, name, "perplexity", "test")
     return {
         "source": "" if is_own else f"document {context.paper.document}",
         "experiment": f"{context.paper_id}/{name}",
@@ -151,7 +151,7 @@ def _make_model_row(context: Context, name: str, is_own: bool) -> dict[str, Any]
         "parameters": cells.find_parameter_count(context, name),
         **collect_mean_values(context, name, {"mean": ("perplexity", "test"), "valid_mean": ("perplexity", "valid")}),
         **count_replicas(status),
-        "missing_reason": "diverged" if status.recorded else status.missing_reason,
+        "missing_reason": status.explain_missing_value(estimate.mean),
     }
 
 

@@ -271,7 +271,7 @@ def _make_row(context: Context, name: str) -> dict[str, Any]:
         "train_read": compute_mean(context.get_values(name, "cross_entropy_evaluated", "train")),
         "epochs": compute_mean(context.get_values(name, "epochs", "train")),
         "best_epoch": compute_mean(context.get_values(name, "best_epoch", "valid")),
-        **pick_attributes(context.get_status(name), "diverged", "recorded", "planned", "missing_reason"),
+        **pick_attributes(status := context.get_status(name), "diverged", "recorded", "planned"),
     }
     for split in SHOWN_SPLITS:
         estimate, paper = estimate_mean(context, name, METRIC, split), _get_paper_number(context, name, split)
@@ -282,7 +282,8 @@ def _make_row(context: Context, name: str) -> dict[str, Any]:
             f"{split}_gap_in_std": estimate.compute_gap_in_sds(paper),
         }
         row[f"{split}_best"] = compute_mean(context.get_values(name, BEST_METRIC, split))
-    return row
+    means = [row[f"{split}_mean"] for split in SHOWN_SPLITS]
+    return row | {"missing_reason": status.explain_missing_value(None if None in means else means[0])}
 
 
 def _get_paper_number(context: Context, name: str, split: str) -> float | None:

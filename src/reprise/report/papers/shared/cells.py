@@ -59,15 +59,9 @@ def format_row_interval(
 
 
 def make_result_column(title: str, key: str, decimals: int, lower_bound: float | None = None) -> Column:
-    """Make a column of means with their intervals; without a mean, it says why: "diverged", or the row's absence."""
+    """Make a column of means with their intervals; without a mean, it gives the row's "missing_reason"."""
     format_interval_cell = make_interval_column(title, key, decimals, lower_bound=lower_bound).format_cell
-
-    def format_cell(row: Row) -> str:
-        if pd.notna(row[key]):
-            return format_interval_cell(row)
-        return "diverged" if row.get("recorded") and row["recorded"] == row["diverged"] else row["missing_reason"]
-
-    return Column(title, format_cell)
+    return Column(title, lambda row: format_interval_cell(row) if pd.notna(row[key]) else row["missing_reason"])
 
 
 def format_signed(value: float | None, decimals: int, unit: str = "") -> str:
