@@ -38,7 +38,7 @@ def list_command(options: argparse.Namespace) -> None:
         return
     out = make_console()
     if not options.paper:
-        columns = ("paper", "document", "experiments trained", "agree / disagree / undecided", "no answer")
+        columns = ("paper", "document", "experiments run", "agree / disagree / undecided", "no answer")
         rows = (_make_summary_row(paper, answers[paper["paper"]]) for paper in papers)
         where = f"at the tier {tier}" if options.tier else "at the fullest tier that judged them"
         out.print(make_table(columns, rows, f"claims about trained models, {where}"))
@@ -114,12 +114,13 @@ def _format_answer(answer: Answer) -> str:
 def _make_summary_row(paper: dict[str, Any], answers: Sequence[Answer]) -> tuple[str, ...]:
     from reprise.report.parts.answers import DECIDED_ANSWERS, count_answers
 
+    begun = sum(bool(e["records"]) for e in paper["experiments"])
     complete = sum(len(e["records"]) >= e["replicas"] for e in paper["experiments"])
     counts = count_answers(answer for answer in answers if answer.is_trained)
     return (
         paper["paper"],
         f"{paper['document']} {paper['name']}",
-        f"{complete} of {len(paper['experiments'])}",
+        f"{begun} of {len(paper['experiments'])}, {complete} complete",
         " / ".join(str(counts[name]) for name in DECIDED_ANSWERS),
         str(counts.total() - sum(counts[name] for name in DECIDED_ANSWERS)),
     )

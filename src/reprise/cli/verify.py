@@ -84,14 +84,14 @@ def _list_warnings(
 
     decisions = {f"{paper}/{key}": one for paper, members in claims.items() for key, one in members.items()}
     tests = examine_sensitivity(decisions)
-    late = ", ".join(f"{len(names)} that {answer[:-1]}" for answer, names in tests.afterwards.items())
-    yield f"criteria set afterwards: of claims on trained models {late}"
+    late = " and ".join(f"{len(names)} answers '{answer}'" for answer, names in tests.afterwards.items())
+    yield f"{late} have a criterion that was set when their numbers were known"
     yield (
-        f"corrected for several tests: of {len(tests.agree)} agreements {len(tests.benjamini_hochberg)} survive "
-        f"Benjamini-Hochberg and {len(tests.holm)} Holm"
+        f"corrected over all {len(tests.tested)} tested claims, {len(tests.benjamini_hochberg)} of {len(tests.agree)} "
+        f"agreements remain by Benjamini-Hochberg and {len(tests.holm)} by Holm"
     )
-    other_answers = ", ".join(f"{name} {answer}" for name, answer in tests.welch.items())
-    yield f"other answers by Welch's test: {other_answers or 'none'}"
+    other_answers = ", ".join(f"{name} {answer}" for name, answer in tests.own_sds.items())
+    yield f"other answers without the SDs that families lend: {other_answers or 'none'}"
     counts = count_unstable(one for members in runs.values() for one in members.values())
     diverged, unstable = (sum(getattr(one, attribute) for one in counts) for attribute in ("diverged", "unstable"))
     yield f"training runs: {diverged} diverged; {unstable} finished but became unstable (by {RISE} nats)"
@@ -135,6 +135,10 @@ def _make_row(name: str, decision: Decision) -> tuple[str, ...]:
 
 
 def _format_answer(decision: Decision) -> str:
+    from reprise.evidence.verdicts import NOT_RUN
+
+    if decision.answer == NOT_RUN and all(note.kind == "not-at-tier" for note in decision.notes):
+        return "not in this tier"
     return decision.answer + (" (reduced budget)" if decision.budget == "reduced" else "")
 
 
@@ -225,9 +229,9 @@ def _list_differences(path: Path, root: Path, claims: Mapping[str, Mapping[str, 
         old, new = written.get(paper, {}).get(key), claims.get(paper, {}).get(key)
         if new is None or old is None or old != type(old).model_validate(contents[paper][key]):
             old_answer, new_answer = (one.answer if one else "nothing" for one in (old, new))
-            lines.append(
-                f"{paper}/{key}: {f'{old_answer}, records: {new_answer}' if old_answer != new_answer else 'numbers'}"
-            )
+            change = "the same answer, other numbers or texts"
+            change = f"{old_answer}, records: {new_answer}" if old_answer != new_answer else change
+            lines.append(f"{paper}/{key}: {change}")
     return _shorten_names(lines)
 
 

@@ -387,8 +387,8 @@ class Decision(Judged):
     afterwards: str | None = Field(description="what of the criterion was set when its numbers were known")
     was: tuple[Former, ...] = Field((), description="the criteria that it replaced")
     contradicted_by: str | None = Field(description="what the paper itself says against the claim")
-    welch: AnswerName | None = Field(
-        description="the answer by Welch's test, where families lend no SD; None unless it compares means of seeds"
+    own_sds: AnswerName | None = Field(
+        description="the answer where families lend no SD: Welch's test for seeds, the claim's own folds for folds"
     )
     settings: Settings | None
     co_primary: dict[str, CoPrimary]

@@ -6,6 +6,7 @@ say how a family lends its variance.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from reprise.evidence.contrasts import Contrast, Hypothesis, Term
@@ -107,7 +108,8 @@ def _bound_paper_effect(contrast: Contrast, table: Table) -> tuple[float, float]
     if None in bands or (merged.log and min(low for low, _ in bands) <= 0):
         return None
     ends = [band if weight > 0 else band[::-1] for band, (weight, _) in zip(bands, merged.weights, strict=True)]
-    return merged.evaluate(low for low, _ in ends), merged.evaluate(high for _, high in ends)
+    low, high = (_round_to_zero(merged.evaluate(end), end) for end in zip(*ends, strict=True))
+    return low, high
 
 
 def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) -> float | None:
@@ -121,9 +123,12 @@ def _evaluate_at_paper(contrast: Contrast, table: Table, printed: bool = False) 
     ]
     if None in reported or (contrast.log and min(reported) <= 0):
         return None
-    value = replace(contrast, log=contrast.log and not printed).evaluate(reported)
-    # (1.14 - 1.12) - (1.16 - 1.14) is 0, and not quite in floating point.
-    return 0.0 if abs(value) < _ROUNDING_ERROR * max(map(abs, reported)) else value
+    return _round_to_zero(replace(contrast, log=contrast.log and not printed).evaluate(reported), reported)
+
+
+def _round_to_zero(value: float, numbers: Iterable[float]) -> float:
+    """Return 0 for a difference of the paper's numbers that is a rounding error: (1.14 - 1.12) - (1.16 - 1.14)."""
+    return 0.0 if abs(value) < _ROUNDING_ERROR * max(map(abs, numbers)) else value
 
 
 def estimate_contrast(contrast: Contrast, table: Table) -> ContrastEstimate | None:
@@ -170,7 +175,8 @@ def _estimate_over_folds(contrast: Contrast, table: Table, samples: dict[str, di
     fold_ratio = max(table.runs[name].fold_ratio for name in samples)
     counts = dict.fromkeys(samples, len(common))
     unknown = ContrastEstimate(Estimate(compute_mean(values)), counts, fold_ratio=fold_ratio, method="folds")
-    own, family = estimate_variance(values), pool_fold_variance(contrast, common, table)
+    own = estimate_variance(values)
+    family = pool_fold_variance(contrast, common, table) if table.lends_sds else None
     if _is_family_better_known(family, own, has_one_experiment=len(samples) == 1):
         variance, borrowed, bartlett_p = family.variance, tuple(samples), family.bartlett_p
     elif own is not None:

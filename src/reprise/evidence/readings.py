@@ -78,6 +78,7 @@ class Distance:
     Attributes:
         level: Mean of the gaps, in %.
         effect: Mean distance of the differences of any two rows of one metric, in percentage points; None for one row.
+        chosen_effect: That of the chosen setting on the same rows.
         likelihood: Mean log likelihood of the paper's numbers, by Student's t with the SD between seeds; None without
             an SD.
         chosen_likelihood: That of the chosen setting on the same rows.
@@ -94,6 +95,7 @@ class Distance:
     seeds: int
     level: float
     effect: float | None
+    chosen_effect: float | None
     likelihood: float | None
     chosen_likelihood: float | None
     chosen: float
@@ -160,8 +162,6 @@ def _measure_distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row]
     factor = _fit_factor(rows)
     same = [chosen[row.term] for row in rows]
     chosen_factor = _fit_factor(same)
-    logs = {row.term: row.compute_log_ratio(factor) for row in rows}
-    pairs = [abs(logs[a.term] - logs[b.term]) for a, b in combinations(rows, 2) if a.term.quantity == b.term.quantity]
     known = [(row, as_chosen) for row, as_chosen in zip(rows, same, strict=True) if row.sd and as_chosen.sd]
     gaps = {row.term: row.compute_gap(factor) for row in rows}
     return Distance(
@@ -169,7 +169,8 @@ def _measure_distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row]
         len(rows),
         sum(row.n for row in rows),
         statistics.mean(gaps.values()),
-        100 * statistics.mean(pairs) if pairs else None,
+        _compute_effect_distance(rows),
+        _compute_effect_distance(same),
         statistics.mean(row.compute_log_likelihood(factor) for row, _ in known) if known else None,
         statistics.mean(row.compute_log_likelihood(chosen_factor) for _, row in known) if known else None,
         statistics.mean(row.compute_gap(chosen_factor) for row in same),
@@ -178,6 +179,14 @@ def _measure_distance(name: str, rows: Sequence[Row], chosen: Mapping[Term, Row]
         sum(bool(row.sd) for row in rows),
         factor,
     )
+
+
+def _compute_effect_distance(rows: Sequence[Row]) -> float | None:
+    """Return the mean distance of the differences of any two rows of one metric, in percentage points."""
+    factor = _fit_factor(rows)
+    logs = {row.term: row.compute_log_ratio(factor) for row in rows}
+    pairs = [abs(logs[a.term] - logs[b.term]) for a, b in combinations(rows, 2) if a.term.quantity == b.term.quantity]
+    return 100 * statistics.mean(pairs) if pairs else None
 
 
 def _count_covered(rows: Sequence[Row], factor: float) -> int:

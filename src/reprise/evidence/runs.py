@@ -259,13 +259,13 @@ class Table:
         all_runs: All experiments and variants, by which families are estimated; where none are given, `runs` are all.
         covered: Whether the part of a claim that is about these experiments is judged, which not all are under an
             alternative.
-        moderated: Whether families lend their experiments an SD.
+        lends_sds: Whether families lend their experiments an SD.
     """
 
     runs: Mapping[str, Runs]
     all_runs: Collection[Runs] = ()
     covered: Callable[[set[str]], bool] = lambda names: True
-    moderated: bool = True
+    lends_sds: bool = True
     family_cache: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     """What was computed of families, by what it is: one for all readings, since `all_runs` is the same for them."""
 

@@ -46,7 +46,7 @@ def estimate_seed_variances(
         # Weights are divided by a common scale, so that one prior serves all members of a family.
         scale = terms[0][0]
         scaled_terms = tuple((weight / scale, quantity) for weight, quantity in terms)
-        prior = _fit_family_prior(table, runs, scaled_terms, contrast.log) if table.moderated else None
+        prior = _fit_family_prior(table, runs, scaled_terms, contrast.log) if table.lends_sds else None
         own = estimate_variance([value / scale for value in samples[name].values()])
         variance = prior.moderate(own) if prior else own
         variances[name] = SeedVariance((runs.family, scaled_terms), scale**2, prior, variance)

@@ -13,16 +13,18 @@ class Sensitivity:
 
     Attributes:
         agree: Those that agree.
-        benjamini_hochberg: Those of them that still agree where at most a share `TAIL` of all agreements may be false.
-        holm: Those that still agree where none of them may be false, at the level `TAIL`.
-        welch: Every claim whose answer is another by Welch's test, with that answer.
+        tested: The claims that a test decides, over which the two corrections are made.
+        benjamini_hochberg: Agreements that remain where at most a share `TAIL` of all agreements may be false.
+        holm: Agreements that remain where none of them may be false, at the level `TAIL`.
+        own_sds: Every claim whose answer is another where families lend no SD, with that answer.
         afterwards: By answer, the claims whose criterion was set when its numbers were known.
     """
 
     agree: tuple[str, ...]
+    tested: tuple[str, ...]
     benjamini_hochberg: tuple[str, ...]
     holm: tuple[str, ...]
-    welch: Mapping[str, str]
+    own_sds: Mapping[str, str]
     afterwards: Mapping[str, tuple[str, ...]]
 
 
@@ -38,9 +40,10 @@ def examine_sensitivity(decisions: Mapping[str, Decision]) -> Sensitivity:
     agree = tuple(name for name, one in trained.items() if one.answer == AGREES)
     return Sensitivity(
         agree=agree,
+        tested=tuple(p),
         benjamini_hochberg=tuple(name for name in agree if adjusted.get(name, 1.0) <= TAIL),
         holm=tuple(name for name in agree if name in _accept_by_holm(p)),
-        welch={name: one.welch for name, one in trained.items() if one.welch not in {None, one.answer}},
+        own_sds={name: one.own_sds for name, one in trained.items() if one.own_sds not in {None, one.answer}},
         afterwards={
             answer: tuple(name for name, one in trained.items() if one.answer == answer and one.afterwards)
             for answer in (AGREES, DISAGREES)

@@ -63,8 +63,8 @@ def test_the_answer_is_that_of_the_gains_in_the_two_bands(key, shift):
     protocol = paper.experiments[base].training.protocol
     first, one = evaluated(base, (0,) * 6, tests, (0, 1, 2), protocol)
     second, other = evaluated(better, shift, tests, (4, 5, 6), protocol)
-    table = Table({runs.name: runs for runs in (first, second)}, moderated=False).replace_by_evaluations()
-    verdict = decide(paper.claims[key], replace(table, moderated=False))
+    table = Table({runs.name: runs for runs in (first, second)}, lends_sds=False).replace_by_evaluations()
+    verdict = decide(paper.claims[key], replace(table, lends_sds=False))
     (comparison,) = verdict.comparisons
     contrasts = [[pooled(b, side, *more) - pooled(b, side, *less) for b in runs] for runs in (one, other)]
     assert comparison.estimate == pytest.approx(mean(contrasts[0]) - mean(contrasts[1]))

@@ -17,9 +17,9 @@ from reprise.evidence.verdicts import NO_DATA, NOT_RUN
 from reprise.evidence.verdicts.decide import decide
 
 
-def decision(answer, p, *, tail=0.025, welch=None, afterwards=None, evidence="trained"):
+def decision(answer, p, *, tail=0.025, own_sds=None, afterwards=None, evidence="trained"):
     weakest = SimpleNamespace(p=p, tail=tail)
-    return SimpleNamespace(answer=answer, weakest=weakest, welch=welch, afterwards=afterwards, evidence=evidence)
+    return SimpleNamespace(answer=answer, weakest=weakest, own_sds=own_sds, afterwards=afterwards, evidence=evidence)
 
 
 def test_agreements_that_survive_a_correction_for_several():
@@ -42,12 +42,12 @@ def test_agreements_that_survive_a_correction_for_several():
 def test_answers_by_welch_and_criteria_set_afterwards_are_counted_both_ways():
     sensitivity = examine_sensitivity(
         {
-            "a": decision("agrees", 0.01, welch="undecided", afterwards="the level"),
-            "b": decision("agrees", 0.01, welch="agrees"),
+            "a": decision("agrees", 0.01, own_sds="undecided", afterwards="the level"),
+            "b": decision("agrees", 0.01, own_sds="agrees"),
             "c": decision("disagrees", 0.99, afterwards="the margin"),
         }
     )
-    assert sensitivity.welch == {"a": "undecided"}
+    assert sensitivity.own_sds == {"a": "undecided"}
     assert sensitivity.afterwards == {"agrees": ("a",), "disagrees": ("c",)}
 
 

@@ -250,7 +250,7 @@ def test_welchs_test_stands_beside_the_moderated_one():
     """Two and two replicas: by their own deviation they do not differ, by that of a family of many they do."""
     experiments = [*pair([10.0, 10.2], [10.4, 10.6]), *(runs(n, [9.9, 10.1, 10.0, 10.05]) for n in "cdef")]
     assert decide(A_BELOW_B, *experiments).answer == AGREES
-    alone = replace(table(*experiments), moderated=False)
+    alone = replace(table(*experiments), lends_sds=False)
     (one,) = rules.decide(A_BELOW_B, alone).comparisons
     logs = np.log([10.4, 10.6]), np.log([10.0, 10.2])
     welch = stats.ttest_ind(*logs, equal_var=False, alternative="greater").pvalue

@@ -134,7 +134,7 @@ def answer(ratio=1.0, low=0.5, high=1.5, claim="R1", tier="paper", afterwards=No
         "paper": 1.0, "paper_converted": 1.0, "paper_band": [0.5, 2.0], "size": None,
         "ratio": {"value": ratio, "low": low, "high": high, "rounding": None},
     }  # fmt: skip
-    none = dict.fromkeys(("method", "holds", "replicas", "contradicted_by", "settings", "welch"))
+    none = dict.fromkeys(("method", "holds", "replicas", "contradicted_by", "settings", "own_sds"))
     content = none | {
         "answer": "agrees", "comparisons": [comparison], "experiments": ["a"], "n": {"a": 3}, "counts": "seeds",
         "levels": [], "claim": claim, "text": "x < y", "evidence": "trained", "kind": "superiority", "budget": "full",

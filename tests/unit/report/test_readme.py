@@ -85,6 +85,15 @@ def test_a_remark_stands_while_its_claims_have_the_answers_that_it_rests_on(pape
         assert replace(document, answers=changed).remark == ""
 
 
+def test_claims_in_the_text_have_the_answers_that_stand_behind_them():
+    answers = {
+        answer.claim: answer.answer for document in summarise(contexts()).documents for answer in document.answers
+    }
+    stated = re.findall(r"([A-Z]\d+[\w-]*) \((agrees|disagrees|undecided)\)", (ROOT / "README.md").read_text("utf-8"))
+    assert stated
+    assert [claim for claim, answer in stated if answers[claim] != answer] == []
+
+
 def test_claims_and_data_of_two_papers_of_one_document_are_all_listed():
     summary = summarise(contexts())
     first, second = (d for d in summary.documents if d.number == "002")
@@ -138,8 +147,8 @@ def test_corrections_and_unstable_training_runs_are_those_of_the_answers_that_ar
     decisions = {
         f"{d.number} {a.claim}": a.decision for d in summary.documents for a in d.trained_answers if a.decision
     }
-    assert sensitivity.welch == {
-        name: one.welch for name, one in decisions.items() if one.welch not in (None, one.answer)
+    assert sensitivity.own_sds == {
+        name: one.own_sds for name, one in decisions.items() if one.own_sds not in (None, one.answer)
     }
     assert sum(one.diverged for _, one in summary.failed_runs) == sum(summary.diverged_runs.values())
     assert sum(one.unstable for _, one in summary.failed_runs) == summary.unstable_count

@@ -80,7 +80,7 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
         afterwards=claim.afterwards,
         was=tuple(claim.was),
         contradicted_by=claim.contradicted_by,
-        welch=_decide_by_welch(claim, verdict, table),
+        own_sds=_decide_by_own_sds(claim, verdict, table),
         settings=summarise_readings(under, verdict),
         co_primary={
             r.name: CoPrimary(
@@ -98,11 +98,14 @@ def asks_evaluations(claim: Claim) -> bool:
     return any(is_loss_by_count(term.quantity[0]) for term in list_terms(claim))
 
 
-def _decide_by_welch(claim: Claim, verdict: Verdict, table: Table) -> str | None:
-    """Return the answer where every experiment has its own replicas' deviation alone."""
-    if not any(isinstance(one, Estimated) and one.counts == "seeds" for one in verdict.comparisons):
+def _decide_by_own_sds(claim: Claim, verdict: Verdict, table: Table) -> str | None:
+    """Return the answer where families lend no SD: each experiment has that of its seeds, each comparison of its folds.
+
+    For seeds this is Welch's test, for folds the corrected paired t-test (Nadeau and Bengio, Mach. Learn. 52, 2003).
+    """
+    if not any(isinstance(one, Estimated) and one.counts in {"seeds", "folds"} for one in verdict.comparisons):
         return None
-    return decide(claim, replace(table, moderated=False)).answer
+    return decide(claim, replace(table, lends_sds=False)).answer
 
 
 def _decide_on_all(reading: Reading) -> Verdict:

@@ -145,7 +145,9 @@ def _draw_answer(answer: Answer, y: float, layout: _Layout, is_standalone: bool)
     ratio_text, interval = _format_ratio(ratio.value), (ratio.low, ratio.high)
     ratio_text += "" if None in interval else f" [{', '.join(map(_format_ratio, interval))}]"
     elements.append(f'<text class="soft" text-anchor="end" x="{layout.width - 2}" y="{middle + 4}">{ratio_text}</text>')
-    group = f"<title>{escape(label)}: {ratio_text} times the paper's effect, {answer.answer}</title>{''.join(elements)}"
+    rounding = f" ({' to '.join(map(_format_ratio, ratio.rounding))} by its rounding)" if ratio.rounding else ""
+    title = f"{label}: {ratio_text} times the paper's effect{rounding}, {answer.answer}"
+    group = f"<title>{escape(title)}</title>{''.join(elements)}"
     return f"<g>{group}</g>" if is_standalone else f'<a href="#{escape(answer.link)}">{group}</a>'
 
 

@@ -206,6 +206,7 @@ def _make_part(context: Context, folder: Path) -> dict[str, Any]:
         "address": f"{context.paper_id}/{context.tier}",
         "cards": all_cards,
         "run_count": sum(bool(card["status"].recorded) for card in all_cards),
+        "complete_count": sum(not card["status"].missing for card in all_cards),
         "experiment_count": len(all_cards),
         "absences": [(entry, absence) for entry in entries if (absence := find_absence(context, entry))],
         **_group_displays(displays),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from reprise.evidence.readings import Distance
 
 READING_HEADERS = (
-    *("setting", "rows", "seeds", "level %", "level % as chosen", "effect %"),
+    *("setting", "rows", "seeds", "level %", "level % as chosen", "effect %", "effect % as chosen"),
     *("log likelihood", "log likelihood as chosen", "factor"),
 )
 
@@ -27,7 +27,7 @@ def make_reading_rows(ranked: Sequence[Distance]) -> list[tuple[str, ...]]:
 def _make_row(distance: Distance) -> tuple[str, ...]:
     has_distance = distance.rows > 1 or distance.factor == 1
     levels = (distance.level, distance.chosen) if has_distance else (None, None)
-    numbers = *levels, distance.effect, distance.likelihood, distance.chosen_likelihood
+    numbers = *levels, distance.effect, distance.chosen_effect, distance.likelihood, distance.chosen_likelihood
     counts = str(distance.rows), str(distance.seeds)
     return distance.reading, *counts, *map(_format_number, numbers), f"{distance.factor:.3f}"
 

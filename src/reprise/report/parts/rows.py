@@ -65,9 +65,10 @@ MARKS = {
     "No number": "the document prints none, or not all that are compared.",
     "–": "a formula, a count or an order; it has no effect size.",
     "*": "we set or changed a part of its test when we knew its numbers.",
-    "†": "a single run, which has no SD. The SD is that of its family, the models of its kind.",
+    "†": "a single run, which has no SD. Interval and test use that of its family, the models of its kind.",
     "Reduced budget": "fewer epochs or folds than the document's, or less or other text.",
     "Welch's test": "each model with its own SD. Our test shares SDs within a family of models.",
+    "Own folds alone": "the SD of this comparison's folds. Our test takes that of all models of the family.",
     "Size": (
         "our effect beside the paper's. Consistent: our interval holds a number that rounds to the paper's. Smaller, "
         "larger: all of our interval is below or above it. Opposite: all of it is on the other side of 0. Mixed: "

@@ -102,13 +102,14 @@ class Document:
 
     @property
     def reservations(self) -> str:
-        """Write what limits the main answer, in brackets: a reduced budget, another answer by Welch's test."""
+        """Write what limits the main answer, in brackets: a reduced budget, another answer without its family's SD."""
         if not self.main_answer or self.main_answer.answer not in DECIDED_ANSWERS:
             return ""
-        welch = self.main_answer.decision and self.main_answer.decision.welch
+        decision = self.main_answer.decision
         reservations = [] if self.main_answer.is_full_protocol else ["reduced budget"]
-        if welch and welch != self.main_answer.answer:
-            reservations.append(f"Welch's test: {welch}")
+        if decision and decision.own_sds and decision.own_sds != decision.answer:
+            test = "its own folds alone" if decision.counts == "folds" else "Welch's test"
+            reservations.append(f"by {test}: {decision.own_sds}")
         return f" ({'; '.join(reservations)})" if reservations else ""
 
     @property
@@ -256,12 +257,6 @@ class Summary:
             and not any(one.flips for _, one in answer.alternatives)
             for answer in self.answers_with_alternatives
         )
-
-    @property
-    def criteria_set_late(self) -> int:
-        """Count the agreeing answers whose criterion was set when the numbers were known."""
-        agreeing = (answer.decision for answer in self.trained_answers if answer.answer == AGREES)
-        return sum(bool(decision and decision.afterwards) for decision in agreeing)
 
     @property
     def contradicted_claims(self) -> dict[str, list[str]]:
