@@ -17,10 +17,11 @@ class Outputs:
 
     Args:
         project: The checked configuration; its folder is the current one.
+        unavailable: Ids of experiments that have no record and will have none.
     """
 
-    def __init__(self, project: Project) -> None:
-        self.project, self.folder = project, f"results/{project.config.tier}"
+    def __init__(self, project: Project, unavailable: Iterable[str] = ()) -> None:
+        self.project, self.folder, self.unavailable = project, f"results/{project.config.tier}", {*unavailable}
         names = ("metrics.csv", "curves.csv.gz", "samples.jsonl", "metrics.json")
         self.collected = [f"{self.folder}/{name}" for name in names]
         self.claims = f"{self.folder}/claims.json"
@@ -55,7 +56,9 @@ class Outputs:
     def list_drawn_figures(self, paper: str) -> list[str]:
         """Return the names of a paper's figures of which the tier has an experiment; the others stay undrawn."""
         entry, tier = self.project.papers[paper], self.project.config.tier
-        cited = {key for e in entry.experiments.values() if tier in e.tiers for key in e.cited_by}
+        experiments = entry.experiments.items()
+        drawn = [e for name, e in experiments if tier in e.tiers and f"{paper}/{name}" not in self.unavailable]
+        cited = {key for e in drawn for key in e.cited_by}
         return [key for key in entry.figures if key in cited]
 
     def list_figures(self) -> list[str]:

@@ -20,7 +20,7 @@ from reprise.cluster import Limits, limit_request
 from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_other_tiers, resolve_tier
 from reprise.environment import MIRROR, get_mirror
-from reprise.errors import EXIT_USAGE, Interrupted, UserError, require_known
+from reprise.errors import EXIT_FAILED, Interrupted, UserError, require_known
 from reprise.estimate.estimates import estimate_memory_limit, estimate_time_limit, estimate_times, summarise_estimates
 from reprise.files import describe_os_error
 from reprise.records.resolved import TIERS, Resolved
@@ -137,6 +137,10 @@ class Plan:
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
             signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
         _LOG.info("reprise: tier %s: %s", self.tier, self.describe_expected_time(jobs))
+
+    def list_unavailable(self) -> list[str]:
+        """Return the ids of experiments of which no record is there, and none can be made."""
+        return [e.id for e in self.experiments.values() if self.omitted.keys() >= {*e.list_record_paths()}]
 
     def report_omitted(self) -> None:
         """Log which replicas are left out.
@@ -288,4 +292,4 @@ def stop_on_error() -> Iterator[None]:
         yield
     except (UserError, Interrupted, OSError) as error:
         _LOG.error("reprise: error: %s", describe_os_error(error) if isinstance(error, OSError) else error)
-        sys.exit(EXIT_USAGE if isinstance(error, OSError) else error.status)
+        sys.exit(EXIT_FAILED if isinstance(error, OSError) else error.status)

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from project import TOY
 
+from reprise.cli import main
 from reprise.cluster import Limits
-from reprise.errors import EXIT_INTERRUPTED, EXIT_USAGE, UserError
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.outputs import Outputs
 from reprise.plan import Plan, Request, require_past, stop_on_error
 from reprise.training.locks import LockHeld, lock_clone, lock_replica
@@ -56,6 +57,10 @@ def test_replicas_whose_raw_file_cannot_be_had_are_left_out(toy, monkeypatch, ca
     (toy / records[0]).parent.mkdir(parents=True)
     (toy / records[0]).touch()
     assert plan().omitted == {records[1]: "synthetic/text.gz"}
+    assert plan().list_unavailable() == []
+    (toy / records[0]).rename(toy / "elsewhere")
+    assert plan().list_unavailable() == [WORDS]
+    (toy / "elsewhere").rename(toy / records[0])
     assert not {records[1]} & set(plan().records)
     assert {records[0], *plan().experiments[RNN].list_record_paths()} < set(plan().records)
     plan().report_omitted()
@@ -106,6 +111,9 @@ def test_outputs_of_a_tier_are_its_data_its_displays_and_the_page(toy):
     listed = dict(outputs.label_displays("digits"))
     assert listed.keys() == {"results/quick/figures/digits-curves.svg", "results/quick/tables/digits-convergence.html"}
     assert outputs.full_claims == []
+    digits = [name for name in plan().experiments if name.startswith("digits/")]
+    assert Outputs(plan().project, digits).list_figures() == [], "nothing is there to draw, so render draws none"
+    assert Outputs(plan().project, digits[:1]).list_figures() == outputs.list_figures()
     files = [toy / f"results/{name}" for name in ("paper/claims.json", "quick/claims.json", "reduced/figures/a.svg")]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +127,7 @@ def test_outputs_of_a_tier_are_its_data_its_displays_and_the_page(toy):
     ("error", "status"),
     [
         (UserError("bad"), EXIT_USAGE),
-        (OSError(errno.ENOSPC, "full", "x"), EXIT_USAGE),
+        (OSError(errno.ENOSPC, "full", "x"), EXIT_FAILED),
         (LockHeld("busy"), EXIT_INTERRUPTED),
     ],
 )
@@ -179,3 +187,14 @@ def test_a_lock_file_on_a_full_disk_is_named_and_let_go(monkeypatch, tmp_path):
             pass
     with lock_replica(lock, "p/e"):
         pass
+
+
+def test_resolve_removes_the_configurations_that_config_no_longer_has(toy):
+    assert main(["resolve", "--tier", "quick"]) == 0
+    files = {str(path.relative_to(toy)) for path in toy.glob("results/quick/config/*/*.json")}
+    assert files == {*plan().configurations}
+    left = toy / "results/quick/config/digits/rnn-t5@weight-law=gone.json"
+    left.write_text("{}", encoding="utf-8")
+    assert main(["resolve", "--tier", "quick"]) == 0
+    assert not left.exists()
+    assert files == {str(path.relative_to(toy)) for path in toy.glob("results/quick/config/*/*.json")}

@@ -32,8 +32,8 @@ def cache_command(options: argparse.Namespace) -> None:
         descriptions = ", ".join(
             f"{path} ({names.get(path.parent.name + path.name, 'no output of today')})" for path in damaged
         )
-        remedy = "remove it and that file, then `dvc pull` or `dvc repro`"
-        raise Failed(f"damaged, its bytes are not those of its name: {descriptions}; {remedy}")
+        remedy = "remove each object and its output, then run `dvc pull` or `dvc repro`"
+        raise Failed(f"damaged (checksum and name differ): {descriptions}; {remedy}")
 
 
 def read_locked_outputs(lock: Path) -> dict[str, str]:

@@ -63,7 +63,11 @@ def diff_command(options: argparse.Namespace) -> int:
     verdicts = [row[-1] for row in rows]
     beyond, within = (verdicts.count(f"{place} seeds") for place in ("beyond", "within"))
     differing_parts = [title for title, differences, _ in sections if differences]
-    reason = f"what differs: {', '.join(differing_parts)}" if differing_parts else "nothing else differs: report it"
+    reason = (
+        f"what differs: {', '.join(differing_parts)}"
+        if differing_parts
+        else "configuration, code and machine are equal, so this is a bug; please report it"
+    )
     out.print(f"{within} of {len(rows)} within the spread of seeds, {beyond} beyond it; {reason}")
     return 0 if within == len(rows) else EXIT_FAILED
 

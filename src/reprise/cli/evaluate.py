@@ -200,6 +200,8 @@ def _compare(record: RunRecord, measured: Measurement, digest: str) -> None:
     if differing:
         experiment = f"{record['paper']}/{record['experiment']}"
         raise Failed(f"{experiment}: {len(differing)} of {len(rows)} numbers differ from the record beyond rounding")
+    if not rows:
+        raise Failed(f"{record['paper']}/{record['experiment']}: record and measurement have no metric in common")
     out.print(f"{len(rows)} numbers, none differs beyond rounding in float32")
 
 
@@ -223,6 +225,8 @@ def _make_sums(corpus: Path | None, splits: Iterable[str]) -> dict[str, LossesBy
     from reprise.evaluation.by_count import LossesByCount
 
     loaded = Corpus.load(corpus)
+    if "train" not in loaded.splits:
+        raise UserError(f"--by-count: the corpus {loaded.name} has no training part to count words in; omit it")
     counts = np.bincount(loaded.splits["train"].tokens, minlength=len(loaded.vocabulary))
     return {split: LossesByCount(counts) for split in splits}
 

@@ -126,11 +126,18 @@ def _prepare(project: Project, experiment: Resolved, output: Path | None) -> Non
 
 
 def resolve_command(options: argparse.Namespace) -> None:
-    """Check config/ and write the resolved configuration of every experiment of a tier to results/<tier>/config/."""
+    """Check config/ and write the resolved configuration of every experiment of a tier to results/<tier>/config/.
+
+    Configurations there of experiments that are no longer in config/ are removed.
+    """
     project, experiments = load_tier(options.tier)
     _check_own_models(project, experiments)
     for experiment in experiments:
         write_if_changed(project.root / experiment.get_config_path(), experiment.to_json())
+    written = {project.root / experiment.get_config_path() for experiment in experiments}
+    for path in (project.root / "results" / project.config.tier / "config").glob("*/*.json"):
+        if path not in written:
+            path.unlink()
     for file in sorted((project.root / PAPERS).glob("*.yaml")):
         if file.stem not in project.papers:
             _LOG.warning("%s: not read, since the key papers of %s does not name it", file, CONFIG)

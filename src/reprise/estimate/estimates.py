@@ -136,7 +136,8 @@ def summarise_estimates(estimates: Iterable[Estimate], cores: int) -> str:
     parts = []
     if known_estimates:
         prefix = "at least " if unknown_count else ""
-        parts.append(f"{prefix}{format_duration(work)} of one core, {prefix}{format_duration(wall)} with {cores}")
+        many = f"{prefix}{format_duration(wall)} on {cores} cores"
+        parts.append(f"{prefix}{format_duration(work)} on one core, {many}")
         if foreign := [e.total_seconds for e in known_estimates if e.is_foreign]:
             parts[0] += f" ({format_duration(sum(foreign))} of it as measured {_OTHER_PROCESSOR})"
     if unknown_count:

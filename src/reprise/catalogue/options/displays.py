@@ -1,6 +1,8 @@
 """Options of the functions that draw figures and write tables; a function that is not listed takes none."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from reprise.catalogue.options.base import Count, Options, index_by_name
 
@@ -63,11 +65,19 @@ class UnitAudit(Options):
     """the claim about the unit"""
 
 
+def _check_prediction(pair: dict[str, str]) -> dict[str, str]:
+    if pair.keys() != {"line", "prediction"}:
+        raise ValueError("each pair has a line and a prediction; write both")
+    if len(pair["line"]) != len(pair["prediction"]) or len(pair["line"]) < 2:
+        raise ValueError("line and prediction have one length, of two characters or more; correct one of them")
+    return pair
+
+
 class Predictions(Options):
     """Lines and the likeliest characters."""
 
     name: Literal["gso.predictions"]
-    printed: list[dict[Literal["line", "prediction"], str]] = []
+    printed: list[Annotated[dict[Literal["line", "prediction"], str], AfterValidator(_check_prediction)]] = []
     """the paper's pairs"""
 
 

@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from html import escape
-from pathlib import Path
 from shlex import quote
 from typing import Any, get_args
 
 from markupsafe import Markup
 
 from reprise.catalogue.models import find_model
-from reprise.catalogue.own import is_own
+from reprise.catalogue.own import find_source, is_own
 from reprise.config.sections import Section
 from reprise.evidence.collect import describe_counted_tokens, is_over_tokens
 from reprise.evidence.load import TIME
@@ -132,7 +131,6 @@ def _draw_polyline(curve: Curve, x_ends: tuple[float, float], y_ends: tuple[floa
     return f'<polyline class="{escape(curve.split)}" points="{points}"/>'
 
 
-_PACKAGE = Path(__file__).resolve().parents[2]
 _FORMULA = re.compile(r" {4}| *(\S+|\w+\(.* \| .*\)) += ")
 """Matches a formula: one name before the equals sign, or a probability as P(x | y). Prose has words there."""
 
@@ -156,9 +154,9 @@ def _read_equation(module: str, name: str = "") -> str:
     """Return the indented formulas in the docstring of a class, or else of its module."""
     if not module:
         return ""
-    is_external = not module.startswith("reprise.")
-    path = Path(*module.split(".")) if is_external else _PACKAGE.joinpath(*module.split(".")[1:])
-    path = path.with_suffix(".py")
+    path = find_source(module)
+    if path is None:
+        return ""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in (*(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name), tree):
         lines = inspect.cleandoc(ast.get_docstring(node, clean=False) or "").splitlines()

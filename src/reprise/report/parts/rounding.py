@@ -62,7 +62,10 @@ def format_fixed(value: float | None, decimals: int) -> str:
     """Write a number with `decimals` decimals; a dash for None and NaN."""
     if value == math.inf:
         return INFINITE
-    return DASH if pd.isna(value) else f"{value:,.{decimals}f}".replace("-", "−")
+    if pd.isna(value):
+        return DASH
+    text = f"{value:,.{decimals}f}".replace("-", "−")
+    return text if text.strip("−0.") else text.removeprefix("−")  # zero has no sign
 
 
 def format_integer(value: float | int | None) -> str:

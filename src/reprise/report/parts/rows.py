@@ -54,8 +54,8 @@ MARKS = {
     "Runs": "how many seeds or folds each model has. 4 → 1: four before the arrow, one after it.",
     "Gain": "by how much the loss or perplexity falls. In brackets: the first gain minus the second.",
     "Weakest": (
-        "of the judged comparisons the one with the largest p-value. A claim agrees if all of these hold, and a "
-        "further rule if its criterion has one."
+        "of the judged comparisons the one with the largest p-value. A claim agrees if all comparisons hold. A "
+        "criterion may add a rule, which must hold too."
     ),
     "Answer": (
         f"agrees, or replicates: {ANSWER_MEANINGS[AGREES]} "

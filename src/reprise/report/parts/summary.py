@@ -33,10 +33,9 @@ DISTANCE_HEADERS = (
 """The column headers of the table of distances from the printed numbers."""
 DISTANCE_MARKS = {
     "Numbers compared": (
-        "those of trained models that the document prints and we measured. Those of 002 are from its author's logs. "
-        "Diverged seeds, and seeds that never reach 100 %, have no number."
+        "those of trained models that the document reports and we measured. Diverged runs have none. The distance is "
+        "that of our mean, in % of the number."
     ),
-    "Distance": "how far our mean is from the number compared, in % of it.",
     "Prediction interval": (
         "where one more run of ours lies with a probability of 95 %. A single run has none, nor do equal runs."
     ),

@@ -116,7 +116,9 @@ def _format_cell(text: str, is_code: bool = False) -> str:
     text = " ".join(text.splitlines())  # a line end would end the row
     if not is_code:
         return escape_markdown(text).replace("|", r"\|")
-    return f"`{text.replace(' ', NO_BREAK_SPACE)}`".replace("|", r"\|")
+    ticks = "``" if "`" in text else "`"
+    blank = " " if "`" in text else ""  # Markdown takes it away again
+    return f"{ticks}{blank}{text.replace(' ', NO_BREAK_SPACE)}{blank}{ticks}".replace("|", r"\|")
 
 
 def escape_markdown(text: str) -> str:

@@ -27,7 +27,13 @@ def format_change(value: float, scale: str) -> str:
     return f"{100 * math.expm1(value):+.1f} %".replace("-", "−") if scale == "log" else format_number(value)
 
 
+def escape_cell(text: str) -> str:
+    """Escape what would end a cell of a Markdown table."""
+    return text.replace("|", r"\|")
+
+
 _FILTERS = (
+    escape_cell,
     format_change,
     format_fixed,
     format_integer,

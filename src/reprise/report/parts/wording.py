@@ -28,7 +28,8 @@ def explain_symbols(symbols: Mapping[str, str], text: str) -> str:
 def describe_setting(paper: Paper, name: str, value: Any) -> str:
     """Describe a setting in its paper's words: "one-hot input"; by name and value if the paper has none."""
     wording = paper.wording.get(name, {})
-    return wording.get(str(value).lower(), wording.get(ANY, f"{name.replace('_', ' ')}: {{}}")).format(value)
+    text = wording.get(str(value).lower(), wording.get(ANY, f"{name.replace('_', ' ')}: {{}}"))
+    return text.replace("{}", str(value))
 
 
 def describe_replacement(paper: Paper, name: str, value: Any, other: Any) -> str:

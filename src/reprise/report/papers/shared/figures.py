@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reprise.errors import require_known
+from reprise.errors import UserError, require_known
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
 from reprise.report.parts.names import name_metric
@@ -76,7 +76,7 @@ def _find_unit_and_axis(context: Context, figure_id: str, names: list[str], metr
     """Return the unit of a metric, "" if its name says it, and the axis of its curves.
 
     Raises:
-        UserError: No curve of the experiments has the metric and split.
+        UserError: No curve of the experiments has the metric and split, or their units or axes differ.
     """
     experiments = set(names)
     runs = (run for run in context.runs if run.partition("@")[0] in experiments)
@@ -89,4 +89,7 @@ def _find_unit_and_axis(context: Context, figure_id: str, names: list[str], metr
             value, known_values, context.name_option(figure_id, option), f"{option} of these experiments' curves"
         )
         curves = [curve for curve in curves if getattr(curve, option) == _CURVE_METRICS.get(value, value)]
+    if len(kinds := {f"{curve.unit} over the {curve.axis}" for curve in curves}) > 1:
+        place = context.name_option(figure_id, "metric")
+        raise UserError(f"{place}: its curves are {' and '.join(sorted(kinds))}; cite experiments of one kind")
     return ("" if metric in _CURVE_METRICS else format_unit(curves[0].unit).strip()), curves[0].axis

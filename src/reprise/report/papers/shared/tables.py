@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from reprise.config.claims import Claim
+from reprise.config.formula import read_printed
 from reprise.errors import UserError, suggest_name
 from reprise.evidence.arithmetic import AGREES, DIFFERS, NOT_EQUAL, compute_number
 from reprise.evidence.contrasts import list_terms
@@ -199,7 +200,7 @@ def printed(context: Context, table_id: str, options: Mapping[str, Any]) -> Tabl
         )
     rows.sort(key=lambda row: row["agreement"] == AGREES)
     counts = Counter(row["agreement"] for row in rows).most_common()
-    notes = [f"{'; '.join(f'{answer}: {n} of {len(rows)}' for answer, n in counts)}.".capitalize()]
+    notes = [f"{'; '.join(f'{answer}: {n} of {len(rows)}' for answer, n in counts)}.".capitalize()] if rows else []
     notes += [f"{row['text'].removesuffix('.')}: {row['note'].strip()}" for row in rows if row["note"]]
     columns = [
         make_text_column("Number", "text"),
@@ -242,7 +243,8 @@ def _format_agreement(row: Row) -> str:
     if row["agreement"] not in {DIFFERS, NOT_EQUAL}:
         return row["agreement"]
     if pd.notna(row["printed"]) and row["printed"].endswith("%") and pd.isna(row["second_value"]):
-        points = 100 * row["value"] - float(row["printed"].removesuffix("%"))
+        printed, _ = read_printed(row["printed"])
+        points = 100 * (row["value"] - float(printed))
         return f"{row['agreement']} ({_format_value(round(abs(points), 2))} points {'more' if points > 0 else 'less'})"
     reference = "what is printed" if pd.isna(row["second_value"]) else "the second"
     direction = "more" if row["relative_difference"] > 0 else "less"
