@@ -27,11 +27,13 @@ MOST = 0.05
 """False agreement is to be no more frequent."""
 KINDS = {
     "superiority, seeds": ("rrntn", "R1"),
-    "ordering, a mean of several": ("rrntn", "R8"),
+    "superiority, seeds, means of several": ("rrntn", "R5"),
     "non-inferiority, seeds": ("rrntn", "R3"),
     "trend, seeds": ("rrntn", "R4"),
     "equivalence, seeds": ("rrntn", "R6"),
     "gap, seeds": ("rrntn", "R20"),
+    "superiority, folds": ("gso", "G3"),
+    "gap, folds": ("gso", "G4"),
     "ordering, folds": ("gso", "G1"),
     "non-inferiority, folds": ("gso", "G8"),
     "equivalence, folds": ("gso", "G3-tanh"),

@@ -14,7 +14,7 @@ from scipy import optimize, stats
 from reprise.evidence.decisions import Decision, read_claims
 from reprise.evidence.load import load_runs
 from reprise.evidence.runs import Table
-from reprise.evidence.verdicts import AGREES, UNDECIDED
+from reprise.evidence.verdicts import AGREES, DISAGREES, UNDECIDED
 from reprise.evidence.verdicts.decide import decide
 
 
@@ -147,6 +147,53 @@ def test_paired_folds():
     assert (claim.answer, claim.size, claim.budget) == (AGREES, "larger", "reduced")
     assert part.ratio.value == pytest.approx(part.estimate / part.paper_converted, rel=1e-5)
     assert part.paper == pytest.approx(1.23 - 1.21, abs=0.02)
+
+
+def collect_fold_losses() -> dict[str, dict[int, float]]:
+    """Test losses by fold of every general model on characters, as chosen, at the tier paper."""
+    losses = {}
+    for experiment in (e for e in experiments("paper") if e.paper == "gso" and not e.is_check and not e.assumption):
+        if experiment.config["model"]["name"] != "gso" or experiment.config["data"]["options"]["tokens"] == "bigrams":
+            continue
+        rows = [(r["fold"], row) for r in records("paper", experiment.id) for row in r["metrics"]]
+        found = {f: row["value"] for f, row in rows if (row["metric"], row["split"]) == ("cross_entropy", "test")}
+        losses |= {experiment.experiment: found} if len(found) > 1 else {}
+    return losses
+
+
+def fit_folds(losses: dict[str, dict[int, float]]) -> tuple[float, int]:
+    """Residual variance and degrees of freedom of log losses after an effect for each model and one for each fold."""
+    cells = [(i, fold, math.log(loss)) for i, by_fold in enumerate(losses.values()) for fold, loss in by_fold.items()]
+    design = np.array([[*np.eye(len(losses))[i], *np.eye(5)[fold]] for i, fold, _ in cells])
+    logs = np.array([log for *_, log in cells])
+    residuals = logs - design @ np.linalg.lstsq(design, logs, rcond=None)[0]
+    df = len(cells) - np.linalg.matrix_rank(design)
+    return float(residuals @ residuals) / df, df
+
+
+@pytest.mark.parametrize(("key", "margin"), [("G3", 0.0), ("G8", 0.01), ("G8-d", 0.01)])
+def test_folds_that_share_their_familys_variance(key, margin):
+    """Nadeau and Bengio's t-test with the residual variance of all models, and with the comparison's own folds."""
+    losses = collect_fold_losses()
+    variance, df = fit_folds(losses)
+    claim, statement = read_committed_claims("paper")["gso"][key], project().papers["gso"].claims[key]
+    stated = statement.compare if isinstance(statement.compare, list) else [statement.compare]
+    own_p = []
+    for part, pair in zip(claim.comparisons, stated, strict=True):
+        low, high = losses[pair.lower], losses[pair.higher]
+        folds = sorted(low.keys() & high.keys())
+        values = np.array([(1 + margin) * high[fold] - low[fold] for fold in folds])
+        squares = np.mean([low[f] for f in folds]) ** 2 + ((1 + margin) * np.mean([high[f] for f in folds])) ** 2
+        scale = 1 / len(folds) + 0.2 / 0.72
+        error, own_error = math.sqrt(scale * variance * squares), math.sqrt(scale * np.var(values, ddof=1))
+        p = stats.t.sf(np.mean(values) / error, df)
+        assert part.p == pytest.approx(p, rel=1e-3, abs=1e-6)
+        if not margin:
+            ends = np.mean(values) + np.array([-1, 1]) * stats.t.ppf(0.975, df) * error
+            assert part.interval == pytest.approx(ends, rel=1e-4)
+        own_p.append(stats.t.sf(np.mean(values) / own_error, len(folds) - 1))
+    refuted = min(1 - p for p in own_p) * len(own_p) <= 0.025
+    assert claim.own_sds == (DISAGREES if refuted else AGREES if max(own_p) <= 0.025 else UNDECIDED)
 
 
 def test_errors_of_a_formula_and_a_count():
