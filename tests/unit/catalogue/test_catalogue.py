@@ -15,10 +15,11 @@ from reprise.catalogue.displays import FUNCTIONS, KINDS
 from reprise.catalogue.models import MODELS, Model
 from reprise.catalogue.options import MODEL_OPTIONS, PREPARATION_OPTIONS, PROTOCOL_OPTIONS
 from reprise.catalogue.options.base import list_options
-from reprise.catalogue.options.displays import DISPLAY_OPTIONS
+from reprise.catalogue.options.displays import DISPLAY_OPTIONS, Predictions
 from reprise.catalogue.options.own import make_own_options
 from reprise.catalogue.own import load_own
 from reprise.catalogue.protocols import PROTOCOLS
+from reprise.config.mistakes import complete_options
 from reprise.errors import UserError
 from reprise.report.render import find_function
 from reprise.training.protocol import Training
@@ -33,6 +34,12 @@ ROOT = Path(__file__).parents[3]
 )
 def test_whatever_may_be_named_has_options(rows, options):
     assert rows.keys() == options.keys()
+
+
+@pytest.mark.parametrize("pair", [{"line": "ab"}, {"line": "ab", "prediction": "a"}, {"line": "a", "prediction": "b"}])
+def test_a_printed_prediction_stands_under_its_line(pair):
+    with pytest.raises(UserError, match=r"options\.printed: .*line"):
+        complete_options(Predictions, "gso.predictions", {"printed": [pair]}, lambda option: f"options.{option}")
 
 
 @pytest.mark.parametrize("name", [name for name, entry in PREPARATIONS.items() if entry.target])

@@ -166,6 +166,12 @@ def test_a_model_of_ones_own_shows_its_own_equation_alone(project):
     (project / project.name / "gated.py").write_text('class Net:\n    """h = f(x)"""\n')
     model = SimpleNamespace(name=f"{project.name}.gated:Net", settings={"unit": SimpleNamespace(value="lstm")})
     assert find_equations(model) == "h = f(x)"
+    (project / project.name / "package").mkdir()
+    # Nothing is imported: where pages are made its libraries need not be installed.
+    text = 'import no_such_library\nclass Net:\n    """s = g(x)"""\n'
+    (project / project.name / "package/__init__.py").write_text(text)
+    model = SimpleNamespace(name=f"{project.name}.package:Net", settings={})
+    assert find_equations(model) == "s = g(x)"
 
 
 def test_the_current_folder_may_be_the_new_one(tmp_path, monkeypatch):

@@ -31,6 +31,9 @@ def test_the_record_is_named_and_not_made_twice(clone, capsys):
     assert output.startswith(f"{record}: already there")
     assert "--output FILE" in output
     assert record.read_bytes() == made
+    assert train(0, "--trained", ".") == 0  # where it was trained is where it belongs
+    assert capsys.readouterr().out.startswith(f"{record}: already there")
+    assert record.read_bytes() == made
     assert train(0, "--output", "again.json") == 0
     assert capsys.readouterr().out == "again.json: done\n"
     assert json.loads(Path("again.json").read_text(encoding="utf-8"))["replica"] == 0

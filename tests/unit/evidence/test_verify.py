@@ -54,7 +54,7 @@ def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     # Kinds of evidence are never added up; a line a claim that was judged.
     assert re.search(r"equation: 1 agrees\b.* trained: 1 undecided\b", output)
     assert "digits/D1" in output
-    assert "of 0 agreements 0 survive" in output
+    assert "0 of 0 agreements remain" in output
     assert "0 diverged; 0 finished" in output
 
 
@@ -64,12 +64,12 @@ def test_one_record_changed_by_hand_changes_its_verdict_and_check_fails(clone, c
     assert verify("--check") == 0
     leave("rnn-t5", 0.31)
     assert verify("--check") == EXIT_FAILED
-    assert "digits/D1: numbers" in capsys.readouterr().err
+    assert "digits/D1: the same answer" in capsys.readouterr().err
     leave("count", 3.0)
     assert verify("--check") == EXIT_FAILED
     error = capsys.readouterr().err
     assert "claims.json: " in error
-    assert "digits/D1: numbers" in error
+    assert "digits/D1: the same answer" in error
     assert "digits/D2: agrees, records: disagrees" in error
     assert "run `python -m reprise verify --tier quick`" in error
     assert CLAIMS.read_bytes() == before

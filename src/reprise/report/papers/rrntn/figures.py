@@ -60,11 +60,11 @@ def perplexity_against_matrices(context: Context, figure_id: str, options: Mappi
         UserError: There is no line for a model and its map.
     """
     names = [name for name in context.list_cited_experiments(figure_id) if not context.find_replaced_dataset(name)]
-    if not names:
-        return style.draw_empty_figure(context.get_display(figure_id).title, style.OTHER_CORPUS)
     points = _list_points(context, names, figure_id)
     if not any(point.mean.n for point in points):
-        return style.draw_absence(context, figure_id, names)
+        if context.sum_status(names).recorded:
+            return style.draw_absence(context, figure_id, names)
+        return style.draw_empty_figure(context.get_display(figure_id).title, style.OTHER_CORPUS)
     is_full_tier = context.tier == FULL  # levels of fewer epochs are not the paper's
     if any(point.line[0] in _GATED_MODELS for point in points):
         return _draw_gated(context, points, names, is_full_tier)
