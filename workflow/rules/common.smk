@@ -41,7 +41,11 @@ with stop_on_error():
             "--use-conda: no command 'conda' on this machine; omit the flag"
         )
 
-OUTPUTS, TIER, RESULTS = Outputs(PLAN.project, PLAN.list_unavailable()), PLAN.tier, PLAN.results
+OUTPUTS, TIER, RESULTS = (
+    Outputs(PLAN.project, PLAN.list_unavailable()),
+    PLAN.tier,
+    PLAN.results,
+)
 RECORD = f"{RESULTS}/runs/{{id}}/{{replica}}-{{config_hash}}.json"
 # The jobs are commands of their own, which read config/ again.
 os.environ.update({LDC_WSJ: PLAN.project.config.ldc_wsj or ""})
