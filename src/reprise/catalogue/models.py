@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from reprise.catalogue.own import find_source, is_own, load_own
+from reprise.catalogue.own import find_module_file, is_own, load_own
 from reprise.catalogue.wording import get_source_path
 from reprise.errors import UserError, is_memory_error
 
@@ -34,7 +34,7 @@ class Model:
     def file(self) -> str:
         """Return the file of its class."""
         module = self.target.partition(":")[0]
-        return get_source_path(module) if module.startswith("reprise.") else str(find_source(module) or module)
+        return get_source_path(module) if module.startswith("reprise.") else str(find_module_file(module) or module)
 
     def build(self, options: Mapping[str, Any], **sizes: Any) -> nn.Module:
         """Make the module; its parameters are not initialised yet.

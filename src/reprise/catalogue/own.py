@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
@@ -41,6 +40,16 @@ def _find_file(module: str) -> Path | None:
     return Path(*parts).with_suffix(".py") if all(part.isidentifier() for part in parts) else None
 
 
+def find_module_file(module: str) -> Path | None:
+    """Return the file of a module of the project folder, of a package its `__init__.py`; None where there is none.
+
+    Nothing is imported: where pages are made its libraries need not be installed.
+    """
+    file = _find_file(module)
+    files = [file, file.with_suffix("") / "__init__.py"] if file else []
+    return next((one for one in files if one.is_file()), None)
+
+
 def load_own(path: str) -> Any:
     """Import the class or function that "module:name" stands for.
 
@@ -49,13 +58,15 @@ def load_own(path: str) -> Any:
             package that is missing.
     """
     module, _, name = path.partition(":")
-    _look_in_project()
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
         content = import_module(module)
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(f"{error.name}.")):
             file = _find_file(module) or module
-            raise UserError(f"{path}: no file {file} in {Path.cwd()}; write it, or correct the import path") from None
+            raise UserError(f"{path}: no file {file} in {folder}; write it, or correct the import path") from None
         raise UserError(f"{path}: it imports {error.name}, which is not installed; install it") from error
     except (Exception, SystemExit) as error:  # exit(0) would end the command as if all were well
         raise UserError(f"{_describe_with_place(error)}; correct the file") from error
@@ -159,23 +170,3 @@ def compute_source_digest(path: str) -> dict[str, str]:
     file = Path(str(sys.modules[path.partition(":")[0]].__file__))
     name = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else Path(file.name)
     return {str(name): compute_sha256(file)}
-
-
-def find_source(module: str) -> Path | None:
-    """Return the file of a module, of a package its `__init__.py`; None where none is found.
-
-    The module is not imported: where pages are made its libraries need not be installed.
-    """
-    _look_in_project()
-    try:
-        spec = find_spec(module)
-    except ImportError:  # of the package that it is in
-        return None
-    return Path(spec.origin) if spec and spec.has_location and spec.origin else None
-
-
-def _look_in_project() -> None:
-    """Put the project folder before what is installed."""
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)

@@ -95,7 +95,7 @@ class Text:
     def read_symbols(self, text: str) -> list[int]:
         """Return the numbers of a text's symbols, unknown words as <unk>; `UserError` for what has no number."""
         pieces = text.split() if self.has_words else text
-        if self.has_lines and {*text} <= {*CHARACTERS}:
+        if self.has_lines and len(self.vocabulary) >= len(CHARACTERS) and {*text} <= {*CHARACTERS}:
             return cut_lines([text], find_tokens(self.vocabulary)).tokens.tolist()
         other = self.numbers.get(UNKNOWN) if self.has_words else None
         symbols = [self.numbers.get(piece, other) for piece in pieces]

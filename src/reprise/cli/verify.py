@@ -84,8 +84,8 @@ def _list_warnings(
 
     decisions = {f"{paper}/{key}": one for paper, members in claims.items() for key, one in members.items()}
     tests = examine_sensitivity(decisions)
-    late = " and ".join(f"{len(names)} answers '{answer}'" for answer, names in tests.afterwards.items())
-    yield f"{late} have a criterion that was set when their numbers were known"
+    late = ", ".join(f"{len(names)} that {answer.removesuffix('s')}" for answer, names in tests.afterwards.items())
+    yield f"claims with a criterion that was set when the numbers were known: {late}"
     yield (
         f"corrected over all {len(tests.tested)} tested claims, {len(tests.benjamini_hochberg)} of {len(tests.agree)} "
         f"agreements remain by Benjamini-Hochberg and {len(tests.holm)} by Holm"

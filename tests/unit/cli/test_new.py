@@ -169,9 +169,11 @@ def test_a_model_of_ones_own_shows_its_own_equation_alone(project):
     (project / project.name / "package").mkdir()
     # Nothing is imported: where pages are made its libraries need not be installed.
     text = 'import no_such_library\nclass Net:\n    """s = g(x)"""\n'
-    (project / project.name / "package/__init__.py").write_text(text)
-    model = SimpleNamespace(name=f"{project.name}.package:Net", settings={})
-    assert find_equations(model) == "s = g(x)"
+    for file, module in (("__init__.py", "package"), ("net.py", "package.net")):
+        (project / project.name / "package" / file).write_text(text)
+        model = SimpleNamespace(name=f"{project.name}.{module}:Net", settings={})
+        assert find_equations(model) == "s = g(x)"
+    assert find_equations(SimpleNamespace(name="installed.elsewhere:Net", settings={})) == ""
 
 
 def test_the_current_folder_may_be_the_new_one(tmp_path, monkeypatch):

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from html import escape
+from pathlib import Path
 from shlex import quote
 from typing import Any, get_args
 
 from markupsafe import Markup
 
 from reprise.catalogue.models import find_model
-from reprise.catalogue.own import find_source, is_own
+from reprise.catalogue.own import find_module_file, is_own
 from reprise.config.sections import Section
 from reprise.evidence.collect import describe_counted_tokens, is_over_tokens
 from reprise.evidence.load import TIME
@@ -131,6 +132,7 @@ def _draw_polyline(curve: Curve, x_ends: tuple[float, float], y_ends: tuple[floa
     return f'<polyline class="{escape(curve.split)}" points="{points}"/>'
 
 
+_PACKAGE = Path(__file__).resolve().parents[2]
 _FORMULA = re.compile(r" {4}| *(\S+|\w+\(.* \| .*\)) += ")
 """Matches a formula: one name before the equals sign, or a probability as P(x | y). Prose has words there."""
 
@@ -154,7 +156,8 @@ def _read_equation(module: str, name: str = "") -> str:
     """Return the indented formulas in the docstring of a class, or else of its module."""
     if not module:
         return ""
-    path = find_source(module)
+    is_ours = module.startswith("reprise.")
+    path = _PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py") if is_ours else find_module_file(module)
     if path is None:
         return ""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -68,6 +68,14 @@ def format_fixed(value: float | None, decimals: int) -> str:
     return text if text.strip("−0.") else text.removeprefix("−")  # zero has no sign
 
 
+def format_signed(value: float | None, decimals: int, unit: str = "") -> str:
+    """Write a number with its sign, + included; 0 has none. A dash for a missing value."""
+    if pd.isna(value):
+        return DASH
+    text = format_fixed(value, decimals)
+    return f"{'+' if value > 0 and text.strip('0.') else ''}{text}{unit}"
+
+
 def format_integer(value: float | int | None) -> str:
     """Write a count. A median of two counts keeps its half; None and NaN give a dash."""
     return DASH if pd.isna(value) else format_fixed(value, 0 if float(value).is_integer() else 1)

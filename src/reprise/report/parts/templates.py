@@ -14,6 +14,7 @@ from reprise.report.parts.rounding import (
     format_integer,
     format_number,
     format_percent,
+    format_signed,
     join_words,
 )
 from reprise.report.parts.terms import TERMS
@@ -24,7 +25,7 @@ FOLDER = Path(__file__).parents[1] / "templates"
 
 def format_change(value: float, scale: str) -> str:
     """Write a difference; a difference of logarithms in per cent."""
-    return f"{100 * math.expm1(value):+.1f} %".replace("-", "−") if scale == "log" else format_number(value)
+    return f"{format_signed(100 * math.expm1(value), 1)} %" if scale == "log" else format_number(value)
 
 
 def escape_cell(text: str) -> str:

@@ -91,7 +91,8 @@ def loss_at_steps(context: Context, table_id: str, options: Mapping[str, Any]) -
     names = context.list_cited_experiments(table_id)
     rows = pd.DataFrame([row for name in names for row in _make_loss_rows(context, name)])
     if rows.empty:
-        return Table([_BOOK_COLUMN], rows, ["Training ends before the first step of the document's tables."])
+        note = ["Training ends before the first step of the document's tables."] if names else []
+        return Table([_BOOK_COLUMN], rows, note)
     notes = wording.write_corpus_notes(context, names)
     notes += _write_within_note(rows)
     notes += [f"Our {note}" for note in write_interval_notes(context, names, rows)]

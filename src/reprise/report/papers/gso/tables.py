@@ -15,7 +15,7 @@ from reprise.evaluation.line_losses import SHOWN_LINES
 from reprise.evidence.load import DIVERGED_EPOCH
 from reprise.evidence.verdicts.kinds import compute_mean_log_ratio, is_clearly_closer
 from reprise.report.papers.shared import cells
-from reprise.report.papers.shared.cells import Row, format_signed, make_mean_values, make_text_column, pick_attributes
+from reprise.report.papers.shared.cells import Row, make_mean_values, make_text_column, pick_attributes
 from reprise.report.parts import verdicts, wording
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import (
@@ -25,6 +25,7 @@ from reprise.report.parts.rounding import (
     format_count,
     format_fixed,
     format_integer,
+    format_signed,
     format_significant,
 )
 from reprise.report.parts.tables import Column, Table

@@ -10,7 +10,6 @@ from reprise.errors import require_known
 from reprise.report.papers.shared import cells
 from reprise.report.papers.shared.cells import (
     Row,
-    format_signed,
     iterate_with_variants,
     make_mean_values,
     make_text_column,
@@ -18,7 +17,7 @@ from reprise.report.papers.shared.cells import (
 )
 from reprise.report.parts import verdicts, wording
 from reprise.report.parts.context import Context
-from reprise.report.parts.rounding import DASH, compute_mean, format_count, format_fixed, format_integer
+from reprise.report.parts.rounding import DASH, compute_mean, format_count, format_fixed, format_integer, format_signed
 from reprise.report.parts.tables import Column, Table
 from reprise.report.parts.uncertainty import INTERVAL, estimate_mean, write_interval_notes
 from reprise.report.parts.wording import describe_replacement, format_replicas

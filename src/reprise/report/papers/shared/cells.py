@@ -64,14 +64,6 @@ def make_result_column(title: str, key: str, decimals: int, lower_bound: float |
     return Column(title, lambda row: format_interval_cell(row) if pd.notna(row[key]) else row["missing_reason"])
 
 
-def format_signed(value: float | None, decimals: int, unit: str = "") -> str:
-    """Write a number with its sign, + included; 0 has none. A dash for a missing value."""
-    if pd.isna(value):
-        return DASH
-    text = format_fixed(value, decimals)
-    return f"{'+' if value > 0 and text.strip('0.') else ''}{text}{unit}"
-
-
 def format_yes_no(value: Any) -> str:
     """Write a truth value; a dash for a missing value."""
     return DASH if pd.isna(value) else "yes" if value else "no"

@@ -578,7 +578,7 @@ def make_loss_table(experiments: Sequence[Runs], split: str) -> Table:
         mean_keys = [f"{experiment.name}.mean" for experiment in experiments]
         for row in rows:
             row["change"] = None if None in (means := [row[key] for key in mean_keys]) else means[1] - means[0]
-        columns.append(Column("Change", lambda row: cells.format_signed(row["change"], 4)))
+        columns.append(Column("Change", lambda row: rounding.format_signed(row["change"], 4)))
     notes = [
         f"{experiment.title}: {format_count(len(experiment.evaluations), 'evaluation')}."
         for experiment in experiments
