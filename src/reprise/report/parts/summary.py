@@ -20,7 +20,7 @@ from reprise.report.parts.answers import (
 )
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import format_significant
-from reprise.report.parts.verdicts import is_judged, name_alternative
+from reprise.report.parts.verdicts import is_judged, name_alternative, name_own_sds_test
 from reprise.report.parts.wording import explain_symbols
 
 DISTANCE_HEADERS = (
@@ -107,8 +107,7 @@ class Document:
         decision = self.main_answer.decision
         reservations = [] if self.main_answer.is_full_protocol else ["reduced budget"]
         if decision and decision.own_sds and decision.own_sds != decision.answer:
-            test = "its own folds alone" if decision.counts == "folds" else "Welch's test"
-            reservations.append(f"by {test}: {decision.own_sds}")
+            reservations.append(f"by {name_own_sds_test(decision)}: {decision.own_sds}")
         return f" ({'; '.join(reservations)})" if reservations else ""
 
     @property

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from reprise.files import escape_formula, write_atomically
-from reprise.report.parts.templates import load_environment
+from reprise.report.parts.templates import escape_cell, load_environment
 from reprise.report.parts.wording import explain_symbols
 
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
@@ -115,10 +115,10 @@ def _format_cell(text: str, is_code: bool = False) -> str:
     """Write a cell of a pipe table; code keeps its spaces, of which browsers would show only one."""
     text = " ".join(text.splitlines())  # a line end would end the row
     if not is_code:
-        return escape_markdown(text).replace("|", r"\|")
+        return escape_cell(escape_markdown(text))
     ticks = "``" if "`" in text else "`"
     blank = " " if "`" in text else ""  # Markdown takes it away again
-    return f"{ticks}{blank}{text.replace(' ', NO_BREAK_SPACE)}{blank}{ticks}".replace("|", r"\|")
+    return escape_cell(f"{ticks}{blank}{text.replace(' ', NO_BREAK_SPACE)}{blank}{ticks}")
 
 
 def escape_markdown(text: str) -> str:

@@ -224,7 +224,7 @@ def list_decision_rules(claim: Claim, decision: Decision | None) -> list[tuple[s
         "Bound": bound,
         "Margin": margin,
         "Method": (decision.method if decision else None) or "",
-        _name_own_sds(decision): (decision.own_sds if decision else None) or "",
+        f"Answer by {name_own_sds_test(decision)}": (decision.own_sds if decision else None) or "",
         "Criterion": claim.criterion or "",
         "Set when the numbers were known (*)": claim.afterwards or "",
         "The paper contradicts itself": claim.contradicted_by or "",
@@ -236,9 +236,9 @@ def list_decision_rules(claim: Claim, decision: Decision | None) -> list[tuple[s
     return [(name, " ".join(text.split())) for name, text in rules]
 
 
-def _name_own_sds(decision: Decision | None) -> str:
+def name_own_sds_test(decision: Decision | None) -> str:
     """Name the test for which families lend no SD."""
-    return "Answer by its own folds alone" if decision and decision.counts == "folds" else "Answer by Welch's test"
+    return "its own folds alone" if decision and decision.counts == "folds" else "Welch's test"
 
 
 def _format_bound(bound: Bound) -> str:
