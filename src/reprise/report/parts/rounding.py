@@ -28,14 +28,16 @@ def count_decimals(error: float | None) -> int | None:
 
 
 def format_number(value: float, decimals: int | None = None) -> str:
-    """Write a number with `decimals` decimals.
+    """Write a number with `decimals` decimals; zero has no sign.
 
     The default is four significant digits, and every digit of a whole number.
     """
+    if value == math.inf:
+        return INFINITE
     if decimals is None and float(value).is_integer() and abs(value) < 1e15:
         decimals = 0
-    text = f"{value:.4g}" if decimals is None else f"{value:,.{decimals}f}"
-    return text.replace("-", "−")
+    text = (f"{value:.4g}" if decimals is None else f"{value:,.{decimals}f}").replace("-", "−")
+    return text if text.strip("−0.") else text.removeprefix("−")
 
 
 def format_percent(share: float) -> str:
@@ -60,19 +62,14 @@ def find_lower_bound(metric: str | None) -> float | None:
 
 def format_fixed(value: float | None, decimals: int) -> str:
     """Write a number with `decimals` decimals; a dash for None and NaN."""
-    if value == math.inf:
-        return INFINITE
-    if pd.isna(value):
-        return DASH
-    text = f"{value:,.{decimals}f}".replace("-", "−")
-    return text if text.strip("−0.") else text.removeprefix("−")  # zero has no sign
+    return DASH if pd.isna(value) else format_number(value, decimals)
 
 
-def format_signed(value: float | None, decimals: int, unit: str = "") -> str:
+def format_signed(value: float | None, decimals: int | None, unit: str = "") -> str:
     """Write a number with its sign, + included; 0 has none. A dash for a missing value."""
     if pd.isna(value):
         return DASH
-    text = format_fixed(value, decimals)
+    text = format_number(value, decimals)
     return f"{'+' if value > 0 and text.strip('0.') else ''}{text}{unit}"
 
 

@@ -36,6 +36,7 @@ from reprise.report.parts.rounding import (
     format_number,
     format_percent,
     format_range,
+    format_signed,
     format_significant,
 )
 from reprise.report.parts.terms import ANSWER_MEANINGS
@@ -477,18 +478,10 @@ def _format_change(
         decimals, unit = _choose_decimals(comparison), ""
         if None not in (decimals, most_decimals):
             decimals = min(decimals, most_decimals)
-    estimate, *ends = (_format_signed(number, decimals) for number in values)
+    estimate, *ends = (format_signed(number, decimals) for number in values)
     ends = sorted(zip(values[1:], ends, strict=True))
     interval_text = f" [{', '.join(text for _, text in ends)}]" if interval and comparison.error else ""
     return f"{estimate}{unit}{interval_text}"
-
-
-def _format_signed(value: float, decimals: int | None) -> str:
-    """Write a number with its sign; 0 has none."""
-    text = format_number(value, decimals)
-    if not text.strip("−0."):
-        return text.removeprefix("−")
-    return f"+{text}" if value > 0 else text
 
 
 def _format_level_interval(comparison: Level) -> list[str]:

@@ -21,7 +21,7 @@ def add_full_stop(text: str) -> str:
 
 def explain_symbols(symbols: Mapping[str, str], text: str) -> str:
     """Explain the symbols that a text contains: "H: hidden units; K: recurrence matrices"; "" for none."""
-    used_symbols = (name for name in symbols if re.search(rf"(?<![\w'’-]){re.escape(name)}(?![\w'’])", text))
+    used_symbols = (name for name in symbols if re.search(rf"(^|[^\w'’-]){re.escape(name)}([^\w'’]|$)", text))
     return "; ".join(f"{name}: {symbols[name].strip()}" for name in used_symbols)
 
 
