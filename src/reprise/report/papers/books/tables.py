@@ -1,7 +1,6 @@
 """Make the tables of document 002, part 2: losses at the tables' steps, measures of texts, and the texts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from reprise.report.parts import verdicts, wording
 from reprise.report.parts.context import Context
 from reprise.report.parts.names import quote_prompt
 from reprise.report.parts.rounding import (
+    DASH,
     find_lower_bound,
     format_count,
     format_fixed,
@@ -294,15 +294,23 @@ def expectations(context: Context, table_id: str, options: Mapping[str, Any]) ->
             numbers, row["unit"] = {name: np.exp(values) for name, values in numbers.items()}, "share"
         for name in names:
             row |= cells.make_mean_values(estimate_computed_mean(context, name, numbers.__getitem__), name)
-        rows.append(row | {"experiment": tuple(names)})
+        rows.append(row | {"claims": _summarise_claims_of_books(context, names, f"{metric} {split}")})
     columns = [
         make_text_column("Quantity", "quantity"),
         *(Column(context.get_title(name), _make_expectation_formatter(name)) for name in names),
     ]
     frame = pd.DataFrame(rows)
-    table = Table(columns, frame, write_interval_notes(context, names, frame, has_shares=True))
-    with_claims = verdicts.add_claims_column(context, table, lambda row: (f"{row['metric']} {row['split']}",))
-    return replace(with_claims, rows=with_claims.rows.drop(columns="experiment"))
+    if frame.claims.any():
+        columns.append(Column("Claims", lambda row: row["claims"] or DASH, is_text=True))
+    return Table(columns, frame, write_interval_notes(context, names, frame, has_shares=True))
+
+
+def _summarise_claims_of_books(context: Context, names: Sequence[str], pattern: str) -> str:
+    """Write the claims about a metric; with the book's title if they are not about all books."""
+    texts = {name: verdicts.summarise_claims(context, [name], [pattern]) for name in names}
+    if len(set(texts.values())) == 1:
+        return texts[names[0]]
+    return "; ".join(f"{text} ({context.get_title(name)})" for name, text in texts.items() if text)
 
 
 def _make_expectation_formatter(name: str) -> Any:
