@@ -140,9 +140,11 @@ def _print_display(project: Project, entry: Entry, experiments: Sequence[Resolve
     line(f"reprise render {entry.name} --tier {tier}")
     if shown:
         heading("\ntrain it again, in another clone")
-        steps = ("fetch", "prepare") if any(e.corpus for e in shown) else ()
+        # One experiment a corpus: the paper's other corpora may be missing.
+        readers = {e.corpus: e.id for e in reversed(shown) if e.corpus}.values()
+        steps = ("fetch", "prepare") if readers else ()
         commands = [
-            *(f"reprise {step} {entry.paper} --tier {tier}" for step in steps),
+            *(f"reprise {step} {shlex.join(reversed(readers))} --tier {tier}" for step in steps),
             f"rm -rf {shlex.join(str(Path(e.get_record_path(0)).parent) for e in shown)}",
             f"reprise run --tier {tier} --experiment {shlex.join(e.id for e in shown)}",
             f"reprise collect --tier {tier}",

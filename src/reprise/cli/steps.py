@@ -90,7 +90,7 @@ def _run_each(kind: str, items: Sequence[Any], function: Callable[[Any], None]) 
             _LOG.error("%s", error)
             failed += 1
     if failed:
-        raise Failed(f"{failed} of {len(items)} {kind} could not be had")
+        raise Failed(f"{failed} of {len(items)} {kind} failed, for the reasons above")
 
 
 def prepare_command(options: argparse.Namespace) -> None:

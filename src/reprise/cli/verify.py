@@ -94,7 +94,10 @@ def _list_warnings(
     yield f"other answers without the SDs that families lend: {other_answers or 'none'}"
     counts = count_unstable(one for members in runs.values() for one in members.values())
     diverged, unstable = (sum(getattr(one, attribute) for one in counts) for attribute in ("diverged", "unstable"))
-    yield f"training runs: {diverged} diverged; {unstable} finished but became unstable (by {RISE} nats)"
+    yield (
+        f"training runs: {diverged} diverged; {unstable} finished but became unstable "
+        f"(validation loss more than {RISE} nats above its lowest so far)"
+    )
 
 
 def describe_code(replicas: Iterable[Replica], root: Path) -> str:

@@ -81,7 +81,9 @@ def _check_numbers(claim: Claim, where: str) -> None:
     """Require bounds and margins that records can meet and can miss."""
     margin, share, level = claim.margin, claim.share, claim.level
     if margin and (margin.measure == "share-of-gain") != (margin.over is not None):
-        raise UserError(f"{where}.margin.over: names the model that a share of the gain is over, and nothing else")
+        raise UserError(
+            f"{where}.margin.over: goes with `is: share-of-gain` alone, and names its baseline; add it or remove it"
+        )
     if margin and margin.measure == "share-of-gain" and claim.kind != "non-inferiority":
         raise UserError(f"{where}.margin.is: a share of the gain is for non-inferiority alone; correct either")
     if margin and margin.measure != "absolute" and margin.value >= 1:
@@ -231,4 +233,4 @@ def check_arithmetic(paper: Paper, place: Callable[..., str]) -> None:
             raise UserError(f"{where}.printed: '{entry.printed}' is no number; write it as 3M, 82 %, 463,069 or 2.7")
         if (printed[0] if printed else evaluate(entry.equals, entry.values)) == 0:
             part = "printed" if printed else "equals"
-            raise UserError(f"{where}.{part}: nothing is off from 0 by a share of it; omit the entry")
+            raise UserError(f"{where}.{part}: is 0, and no relative difference from 0 exists; omit the entry")

@@ -194,7 +194,7 @@ def test_a_claim_is_answered_by_the_fullest_tier_that_ran_it():
     answers = {(a.paper, a.claim): a for a in collect_answers({t: contexts()[t] for t in ("paper", "reduced")})}
     keys = ("rrntn", "R1"), ("rrntn", "R3"), ("rrntn", "R9"), ("gso", "G1"), ("llrnn", "L1")
     r1, r3, r9, g1, l1 = (answers[key] for key in keys)
-    assert (r1.is_full_protocol, r1.cells.n, l1.is_full_protocol, g1.plotted_comparison.ratio.value < 0) == (
+    assert (r1.is_full_tier, r1.cells.n, l1.is_full_tier, g1.plotted_comparison.ratio.value < 0) == (
         True,
         "3 seeds",
         False,

@@ -170,7 +170,7 @@ def _draw_marks(answer: Answer, middle: float, scale: Callable[[float], float]) 
             points = f"{scale(bound)},{middle} {base},{middle - 3.5} {base},{middle + 3.5}"
             yield f'<polygon class="{css_class} end" points="{points}"/>'
     if LOW <= ratio.value <= HIGH:
-        hollow = "" if answer.is_full_protocol else " hollow"
+        hollow = "" if answer.is_full_tier else " hollow"
         yield f'<circle class="{css_class}{hollow}" stroke-width="1.6" cx="{scale(ratio.value)}" cy="{middle}" r="4"/>'
 
 

@@ -48,12 +48,12 @@ from reprise.report.parts.rows import (
 from reprise.report.parts.summary import DISTANCE_HEADERS, Document, summarise
 from reprise.report.parts.templates import load_environment, render_claim_notes
 from reprise.report.parts.verdicts import list_alternative_results, list_decision_rules, name_alternative
-from reprise.report.parts.wording import PROTOCOLS
+from reprise.report.parts.wording import TIER_NAMES
 from reprise.report.render import find_absence, make_table
 
 TIERS = {
-    FULL: "the papers' own protocol",
-    "reduced": "the papers' sizes at fewer epochs, folds or less text, as each experiment says",
+    FULL: "the papers' protocols, but for the deviations that each paper lists",
+    "reduced": "the papers' sizes with fewer epochs or folds, or less or other text",
     "quick": "minutes: every step of the pipeline on generated data; no replication",
 }
 """The tiers with their descriptions, in the order in which a claim's answer is looked up."""
@@ -139,7 +139,7 @@ def _render_template(name: str, **values: Any) -> str:
     """Render a template of the page with the values that all of them share."""
     shared_values = {
         "headers": HEADERS,
-        "protocols": PROTOCOLS,
+        "tier_names": TIER_NAMES,
         "tier_descriptions": TIERS,
         "replication_words": REPLICATION_WORDS,
         "distance_headers": READING_HEADERS,
@@ -177,7 +177,7 @@ def make_blocks(
     index += [(a.link, f"{a.claim}: {a.title} · {paper.claims[a.claim].tested} · {name}") for a in document.answers]
     states = describe_alternatives(tiers)
     assumptions_with_runs = _list_assumptions_with_runs(paper, states)
-    tier_distances = ((PROTOCOLS[tier], _list_setting_distances(context)) for tier, context in tiers.items())
+    tier_distances = ((TIER_NAMES[tier], _list_setting_distances(context)) for tier, context in tiers.items())
     blocks[name] = _render_template(
         "paper",
         document=document,
@@ -185,7 +185,7 @@ def make_blocks(
         claims=_list_claims(document, tiers),
         parts=parts,
         linked={_link_card(part, card) for part in parts for card in part["cards"]},
-        distances_by_tier=[(protocol, rows) for protocol, rows in tier_distances if rows],
+        distances_by_tier=[(name, rows) for name, rows in tier_distances if rows],
         alternative_states=states,
         assumptions_with_runs=assumptions_with_runs,
         assumptions_without_runs=[key for key in paper.assumptions if key not in assumptions_with_runs],
@@ -295,7 +295,7 @@ def describe_alternatives(tiers: Mapping[str, Context]) -> dict[str, str]:
     for tier, result in reversed(results):
         if result.has_runs:
             state = result.state
-            states[result.suffix] = state if tier == FULL else f"{PROTOCOLS[tier].lower()}: {state}"
+            states[result.suffix] = state if tier == FULL else f"{TIER_NAMES[tier].lower()}: {state}"
     return states
 
 

@@ -33,7 +33,7 @@ class Answer:
         return f"{self.paper}/{self.claim}"
 
     @property
-    def is_full_protocol(self) -> bool:
+    def is_full_tier(self) -> bool:
         """Return whether the answer is from the paper's own protocol."""
         return self.tier == FULL
 

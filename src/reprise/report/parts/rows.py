@@ -67,9 +67,13 @@ MARKS = {
     "–": "a formula, a count or an order; it has no effect size.",
     "*": "we set or changed a part of its test when we knew its numbers.",
     "†": "a single run, which has no SD. Interval and test use that of its family, the models of its kind.",
-    "Reduced budget": "fewer epochs or folds than the document's, or less or other text.",
+    "Reduced budget": (
+        "trained at the tier reduced: fewer epochs or folds than at the tier paper, or less or other text."
+    ),
     "Welch's test": "each model with its own SD. Our test shares SDs within a family of models.",
-    "Own folds alone": "the SD of this comparison's folds. Our test takes that of all models of the family.",
+    "Own folds alone": (
+        "the SD of this comparison's folds. Our test takes that SD or the family's: the one with more degrees of freedom."
+    ),
     "Size": (
         "our effect beside the paper's. Consistent: our interval holds a number that rounds to the paper's. Smaller, "
         "larger: all of our interval is below or above it. Opposite: all of it is on the other side of 0. Mixed: "
@@ -465,15 +469,14 @@ def _format_change(
     sign = 1 if is_upward and not isinstance(comparison, Trend) else -1  # a trend's estimate is its fall
     values = [sign * number for number in (value, *(interval or ()))]
     if comparison.scale == "log":
+        unit = " %"
+        if isinstance(comparison, Trend):
+            # The slope over log x is the change where x grows e times.
+            values, unit = [math.log(2) * number for number in values], " % per doubling"
+        elif isinstance(comparison, Curvature):
+            unit = " % per squared e-fold"
         values = [100 * math.expm1(number) for number in values]
         decimals = _choose_percent_decimals(values[1:] or values)
-        unit = (
-            " % per factor e"
-            if isinstance(comparison, Trend)
-            else " % per square"
-            if isinstance(comparison, Curvature)
-            else " %"
-        )
     else:
         decimals, unit = _choose_decimals(comparison), ""
         if None not in (decimals, most_decimals):

@@ -105,7 +105,7 @@ class Document:
         if not self.main_answer or self.main_answer.answer not in DECIDED_ANSWERS:
             return ""
         decision = self.main_answer.decision
-        reservations = [] if self.main_answer.is_full_protocol else ["reduced budget"]
+        reservations = [] if self.main_answer.is_full_tier else ["reduced budget"]
         if decision and decision.own_sds and decision.own_sds != decision.answer:
             reservations.append(f"by {name_own_sds_test(decision)}: {decision.own_sds}")
         return f" ({'; '.join(reservations)})" if reservations else ""

@@ -13,8 +13,8 @@ TERMS = {
     "fold": "one part of the data that is held out for the test while a model is trained on the others.",
     "replica": "one training of a model, with a seed or a fold of its own. It leaves one run record.",
     "tier": (
-        "the protocol: paper (what the paper did), reduced (fewer epochs or folds, less or other text), quick (a test "
-        "of the pipeline)."
+        "how much is trained: paper (the paper's protocol but for the deviations listed), reduced (fewer epochs or "
+        "folds, less or other text), quick (a test of the pipeline)."
     ),
     "replicates": "the main claim of a document agrees.",
     **ANSWER_MEANINGS,

@@ -10,7 +10,7 @@ from reprise.report.parts.context import Context, Status
 from reprise.report.parts.reductions import describe_reductions
 from reprise.report.parts.rounding import format_count, join_words
 
-PROTOCOLS = {FULL: "Full protocol", "reduced": "Reduced budget", "quick": "Quick run"}
+TIER_NAMES = {FULL: "Tier paper", "reduced": "Tier reduced", "quick": "Tier quick"}
 """The tiers, by the name that a reader sees."""
 
 

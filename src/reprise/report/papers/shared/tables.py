@@ -134,11 +134,11 @@ def _list_details(context: Context, claim: Claim, decision: Decision) -> list[st
     lines = [claim.source, f"Tested: {add_full_stop(claim.tested)}", *render_claim_notes(decision)]
     full_tier_decision = context.full_tier_claims.get(decision.claim)
     if full_tier_decision and full_tier_decision.answer in JUDGED and full_tier_decision.answer != decision.answer:
-        lines.append(f"{wording.PROTOCOLS[FULL]}: {ANSWER_NAMES[full_tier_decision.answer]}.")
+        lines.append(f"{wording.TIER_NAMES[FULL]}: {ANSWER_NAMES[full_tier_decision.answer]}.")
     if decision.settings and decision.settings.of > 1:
         lines.append(
-            "Settings with the estimate on the claim's side, our choices among them: "
-            f"{decision.settings.holds} of {decision.settings.of}."
+            f"The estimate is on the claim's side in {decision.settings.holds} of {decision.settings.of} settings; "
+            "one of them is ours as chosen."
         )
     return [
         *lines,
