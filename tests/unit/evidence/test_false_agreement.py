@@ -84,9 +84,10 @@ def agreement(paper: str, key: str, means: dict[str, float], own: bool, draws: i
     """The share of draws in which the claim agrees; `own`: each experiment with its own SD, else all with one."""
     claim, experiments = project().papers[paper].claims[key], recorded(paper)
     quantities, rng = sorted({term.quantity for term in list_terms(claim)}), np.random.default_rng(7)
+    first = quantities[0]
     families = {experiments[name].family for name in means}
-    members = [runs for runs in experiments.values() if runs.family in families and runs.combine([(1.0, quantities[0])])]
-    sds = [sd for runs in members if (sd := spread_of(runs, quantities[0]))]
+    members = [runs for runs in experiments.values() if runs.family in families and runs.combine([(1.0, first)])]
+    sds = [sd for runs in members if (sd := spread_of(runs, first))]
     pooled = math.sqrt(sum(sd**2 for sd in sds) / len(sds))
     agreed = 0
     for _ in range(draws):
@@ -94,7 +95,7 @@ def agreement(paper: str, key: str, means: dict[str, float], own: bool, draws: i
         table = {
             runs.name: drawn(
                 *(runs, quantities, means.get(runs.name, CENTRE)),
-                (spread_of(runs, quantities[0]) if own else None) or pooled,
+                (spread_of(runs, first) if own else None) or pooled,
                 *(difficulty, rng),
             )
             for runs in members

@@ -72,7 +72,7 @@ MARKS = {
     ),
     "Welch's test": "each model with its own SD. Our test shares SDs within a family of models.",
     "Own folds alone": (
-        "the SD of this comparison's folds. Our test takes that SD or the family's: the one with more degrees of freedom."
+        "the SD of this comparison's folds. Our test takes that or the family's: the one with more degrees of freedom."
     ),
     "Size": (
         "our effect beside the paper's. Consistent: our interval holds a number that rounds to the paper's. Smaller, "
