@@ -75,8 +75,8 @@ class Task(tasks.Windows):
         T, B = self.x.shape[1:]
         masks = []
         for stream, width in enumerate((self.workload.embedding, self.workload.hidden), start=1):
-            key = counters.key(self.key, stream)
-            mask = counters.dropout_mask_torch(key, window * T * B, T * B, width, self.dropout, device)
+            key = counters.compute_key(self.key, stream)
+            mask = counters.draw_dropout_mask_torch(key, window * T * B, T * B, width, self.dropout, device)
             masks.append(mask.view(T, B, width))
         return tuple(masks)
 

@@ -196,8 +196,8 @@ def make_task(workload: Workload, folder: Path, count: int = SUBSEQUENCES) -> tu
     from reprise import counters
 
     data, origin = find_text(workload, count)
-    key = counters.key(tasks.SEED, 0)
-    masks = counters.dropout_mask(key, 0, data.token_count, workload.hidden, Task.dropout)
+    key = counters.compute_key(tasks.SEED, 0)
+    masks = counters.draw_dropout_mask(key, 0, data.token_count, workload.hidden, Task.dropout)
     arrays = {name: getattr(data, name) for name in ("inputs", "targets", "offsets", "reset")}
     facts = {"text": origin, "subsequences": len(data), "mean_length": round(data.token_count / len(data), 2)}
     return tasks.write_task(Task(workload=workload, **arrays, masks=masks, key=key), folder, **facts)

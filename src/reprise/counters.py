@@ -22,15 +22,15 @@ SECOND = 0x94D049BB133111EB
 WORD = (1 << 64) - 1
 
 
-def key(seed: int, *stream: int) -> int:
-    """Compute the key of a stream, 0 <= key < 2**64: `key(seed, purpose, epoch)` and so on, in this order."""
+def compute_key(seed: int, *stream: int) -> int:
+    """Compute the key of a stream, 0 <= key < 2**64: `compute_key(seed, purpose, epoch)` and so on, in this order."""
     value = 0
     for number in (seed, *stream):
-        value = mix(((value ^ (int(number) & WORD)) + GOLDEN) & WORD)
+        value = mix_bits(((value ^ (int(number) & WORD)) + GOLDEN) & WORD)
     return value
 
 
-def uniform64(key: int, start: int, count: int) -> np.ndarray:
+def draw_uniform64(key: int, start: int, count: int) -> np.ndarray:
     """Draw numbers start .. start+count-1 of the stream: (count,) uint64, uniform over 0 .. 2**64-1."""
     z = np.arange(start + 1, start + 1 + count, dtype=np.uint64)
     z *= np.uint64(GOLDEN)  # arrays wrap around silently
@@ -43,13 +43,13 @@ def uniform64(key: int, start: int, count: int) -> np.ndarray:
     return z
 
 
-def uniform32(key: int, start: int, count: int) -> np.ndarray:
+def draw_uniform32(key: int, start: int, count: int) -> np.ndarray:
     """Draw the upper halves of these numbers: (count,) uint32, uniform over 0 .. 2**32-1."""
-    return (uniform64(key, start, count) >> np.uint64(32)).astype(np.uint32)
+    return (draw_uniform64(key, start, count) >> np.uint64(32)).astype(np.uint32)
 
 
-def uniform32_torch(key: int, start: int, count: int, device: torch.device | str = "cpu") -> torch.Tensor:
-    """Draw the numbers of `uniform32` as (count,) int64 on `device`: torch hardly computes in uint32."""
+def draw_uniform32_torch(key: int, start: int, count: int, device: torch.device | str = "cpu") -> torch.Tensor:
+    """Draw the numbers of `draw_uniform32` as (count,) int64 on `device`: torch hardly computes in uint32."""
     import torch
 
     counters = torch.arange(start + 1, start + 1 + count, dtype=torch.int64, device=device)
@@ -59,23 +59,23 @@ def uniform32_torch(key: int, start: int, count: int, device: torch.device | str
     return _shift_right(z ^ _shift_right(z, 31), 32)
 
 
-def dropout_threshold(p: float) -> int:
+def compute_dropout_threshold(p: float) -> int:
     """Compute ceil(p * 2**32): a unit is kept iff its number reaches it. ValueError unless 0 <= p < 1."""
     if not 0.0 <= p < 1.0:
         raise ValueError(f"dropout must be in [0, 1), not {p}")
     return math.ceil(p * 2**32)
 
 
-def dropout_mask(key: int, first_token: int, tokens: int, hidden: int, p: float) -> np.ndarray:
+def draw_dropout_mask(key: int, first_token: int, tokens: int, hidden: int, p: float) -> np.ndarray:
     """Draw a mask of inverted dropout, (tokens, hidden) float32: 0 with probability p, else 1/(1-p).
 
     Unit j of token t of the epoch takes number t*hidden + j. So a mask does not depend on how the epoch was cut.
     """
-    is_kept = uniform32(key, first_token * hidden, tokens * hidden) >= dropout_threshold(p)
+    is_kept = draw_uniform32(key, first_token * hidden, tokens * hidden) >= compute_dropout_threshold(p)
     return (is_kept.astype(np.float32) * np.float32(1.0 / (1.0 - p))).reshape(tokens, hidden)
 
 
-def dropout_mask_torch(
+def draw_dropout_mask_torch(
     key: int,
     first_token: int,
     tokens: int,
@@ -84,23 +84,23 @@ def dropout_mask_torch(
     device: torch.device | str = "cpu",
     dtype: torch.dtype | None = None,
 ) -> torch.Tensor:
-    """Draw the same mask as `dropout_mask`, (tokens, hidden), on `device`, in float32 or `dtype`."""
+    """Draw the same mask as `draw_dropout_mask`, (tokens, hidden), on `device`, in float32 or `dtype`."""
     import torch
 
     if torch.device(device).type == "cpu":  # numpy takes a third of torch's time there
-        return torch.from_numpy(dropout_mask(key, first_token, tokens, hidden, p)).to(dtype or torch.float32)
+        return torch.from_numpy(draw_dropout_mask(key, first_token, tokens, hidden, p)).to(dtype or torch.float32)
     return _draw_mask_by_torch(key, first_token, tokens, hidden, p, device, dtype or torch.float32)
 
 
 def _draw_mask_by_torch(
     key: int, first_token: int, tokens: int, hidden: int, p: float, device: torch.device | str, dtype: torch.dtype
 ) -> torch.Tensor:
-    numbers = uniform32_torch(key, first_token * hidden, tokens * hidden, device)
+    numbers = draw_uniform32_torch(key, first_token * hidden, tokens * hidden, device)
     scale = float(np.float32(1.0 / (1.0 - p)))
-    return ((numbers >= dropout_threshold(p)).to(dtype) * scale).view(tokens, hidden)
+    return ((numbers >= compute_dropout_threshold(p)).to(dtype) * scale).view(tokens, hidden)
 
 
-def mix(z: int) -> int:
+def mix_bits(z: int) -> int:
     """Apply the finaliser of splitmix64 to 0 <= z < 2**64."""
     z = ((z ^ (z >> 30)) * FIRST) & WORD
     z = ((z ^ (z >> 27)) * SECOND) & WORD

@@ -28,10 +28,10 @@ _BY_FILE = {
     """,
     "lecture_layers": "lower-layer-own lower-layer-both matrix-by-layers matrix-by-units decoder-inputs",
 }
-"""File in src/reprise/checks/ -> names of its checks; a function has the name of its check, with underscores."""
+"""File in src/reprise/checks/ -> names of its checks; the check `gate-limits` is the function `check_gate_limits`."""
 
 CHECKS = {
-    name: f"reprise.checks.{file}:{name.replace('-', '_')}"
+    name: f"reprise.checks.{file}:check_{name.replace('-', '_')}"
     for file, names in _BY_FILE.items()
     for name in names.split()
 }

@@ -11,7 +11,7 @@ TEMPERATURE = 0.8
 _CASES, _SYMBOLS = 1000, 72
 
 
-def temperature_raises_entropy() -> Iterator[Finding]:
+def check_temperature_raises_entropy() -> Iterator[Finding]:
     """Check question 2.1 as printed: logits scaled "to encourage more diversity" (by 1 / 0.8 in the author's code).
 
     The error is the largest fall of the entropy over random logits, H(l) - H(l / 0.8), in nats. It is 0 without a fall.
@@ -21,7 +21,7 @@ def temperature_raises_entropy() -> Iterator[Finding]:
     yield Finding("H(l / 0.8) >= H(l)", fall.max().item(), _CASES, unit="nats")
 
 
-def temperature_lowers_entropy() -> Iterator[Finding]:
+def check_temperature_lowers_entropy() -> Iterator[Finding]:
     """Check the corrected statement: dH(b l)/db = - b Var(l) under softmax(b l), which is never above 0.
 
     So b = 1 / 0.8 lowers the entropy. The errors are that of the slope, by autograd, and the largest rise of the

@@ -20,7 +20,7 @@ _LETTERS, _LONG = 27, 50
 _ACTIVATIONS = ("tanh", "identity")
 
 
-def mrnn_is_the_case_without_e() -> Iterator[Finding]:
+def check_mrnn_is_the_case_without_e() -> Iterator[Finding]:
     """Check section 3: the mRNN (6) is the general model (9) with E null.
 
     The parameters are A = Z, B = V, C = W, D = U and f = b.
@@ -35,7 +35,7 @@ def mrnn_is_the_case_without_e() -> Iterator[Finding]:
         yield _compare_with_general(name, case, lambda phi: MultiplicativeRNN(_SYMBOLS, _HIDDEN, _RANK, phi), seed=1)
 
 
-def integration_is_the_constrained_case() -> Iterator[Finding]:
+def check_integration_is_the_constrained_case() -> Iterator[Finding]:
     """Check equations 10 to 12: the general MI-RNN (8) is a case of the general model (9).
 
     It has A = diag(alpha), D = diag(beta_1) U and E = diag(beta_2) W. The identity also needs B = U, C = W and f = b.
@@ -51,7 +51,7 @@ def integration_is_the_constrained_case() -> Iterator[Finding]:
     yield _compare_with_general("(8) as a case of (9)", make_general, lambda phi: build(activation=phi), seed=2)
 
 
-def full_tensor_by_sufficient_rank() -> Iterator[Finding]:
+def check_full_tensor_by_sufficient_rank() -> Iterator[Finding]:
     """Check that the full tensor (5) is (9) without first-order terms, of second-order size h V.
 
     Component (j, k) of B x * C h is x_k h_j. A holds the tensor: h^T A^(i) x = sum_jk A[i, j, k] h_j x_k.
@@ -82,28 +82,28 @@ def _compare_with_general(
         )
 
 
-def first_order_jacobian_printed() -> Iterator[Finding]:
+def check_first_order_jacobian_printed() -> Iterator[Finding]:
     """Check equation 4 as printed: dh_t / dh_{t-n+1} is a product of n + 1 factors diag(phi'_i) W, i = t-n .. t."""
     yield _check_first_order("i = t-n .. t", lambda t, n: range(t - n, t + 1))
 
 
-def first_order_jacobian_corrected() -> Iterator[Finding]:
+def check_first_order_jacobian_corrected() -> Iterator[Finding]:
     """Check equation 4 with the n - 1 factors between the two states, the latest on the left: i = t .. t-n+2."""
     yield _check_first_order("i = t .. t-n+2", lambda t, n: range(t, t - n + 1, -1))
 
 
-def second_order_jacobian_printed() -> Iterator[Finding]:
+def check_second_order_jacobian_printed() -> Iterator[Finding]:
     """Check equation 13 as printed: dh_t / dh_{t-n} = prod over i = t-n+1 .. t of diag(phi'_i)(E + A diag(B x_i) C)."""
     return _check_second_order("i = t-n+1 .. t", lambda t, n: range(t - n + 1, t + 1))
 
 
-def second_order_jacobian_corrected() -> Iterator[Finding]:
+def check_second_order_jacobian_corrected() -> Iterator[Finding]:
     """Check equation 13 with the latest factor on the left: i = t .. t-n+1."""
     return _check_second_order("i = t .. t-n+1", lambda t, n: range(t, t - n, -1))
 
 
 @torch.no_grad()
-def first_order_term_keeps_the_gradient() -> Iterator[Finding]:
+def check_first_order_term_keeps_the_gradient() -> Iterator[Finding]:
     """Check section 4.1: E in (13) prevents gradients from vanishing. The networks have their initial weights.
 
     The error is the norm of dh_t / dh_{t-n} without E, as a share of that of the same network with E; n = 50.
@@ -135,7 +135,7 @@ def _compute_slopes(model: SymbolRecurrence, h: Tensor) -> Tensor:
     return 1 - h**2 if model.activation == "tanh" else torch.ones_like(h)
 
 
-def sizes_of_the_budget() -> Iterator[Finding]:
+def check_sizes_of_the_budget() -> Iterator[Finding]:
     """Check every size of Table 1 and Figure 1: the module's parameters against the formula and the budget of 500,000.
 
     "a larger one" counts the models that would still be within the budget with one more hidden unit.

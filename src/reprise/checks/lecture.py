@@ -21,7 +21,7 @@ _CASES = 20
 _V, _END = 12, 0
 
 
-def bigram_mass_printed() -> Iterator[Finding]:
+def check_bigram_mass_printed() -> Iterator[Finding]:
     """Check equation 2 as printed: p(w2 | w1) = count(w1, w2) / count(w1) should sum to one over w2.
 
     The text's last word stands once more in the denominator than in the numerators.
@@ -33,7 +33,7 @@ def bigram_mass_printed() -> Iterator[Finding]:
     yield Finding.from_errors("every other word", off.values(), "1")
 
 
-def bigram_mass_corrected() -> Iterator[Finding]:
+def check_bigram_mass_corrected() -> Iterator[Finding]:
     """Check the same with the context counted by what follows it."""
     counts = NGramCounts(_make_positions(1), _V)
     table = counts.table(2)
@@ -41,12 +41,12 @@ def bigram_mass_corrected() -> Iterator[Finding]:
     yield Finding.from_errors("every word", np.abs(1 - sums), "1")
 
 
-def window_printed() -> Iterator[Finding]:
+def check_window_printed() -> Iterator[Finding]:
     """Check equation 1's window of n previous words, called an n-gram model, against frequencies of n-grams."""
     return _check_windows("n-gram", longer=0)
 
 
-def window_corrected() -> Iterator[Finding]:
+def check_window_corrected() -> Iterator[Finding]:
     """Check a window of n words against relative frequencies of (n + 1)-grams. Equation 2 is the case n = 1."""
     return _check_windows("(n + 1)-gram", longer=1)
 
@@ -64,12 +64,12 @@ def _check_windows(name: str, longer: int) -> Iterator[Finding]:
         yield Finding.from_errors(f"window of {n} against the {name}", np.abs(estimated - p), "1")
 
 
-def perplexity_printed() -> Iterator[Finding]:
+def check_perplexity_printed() -> Iterator[Finding]:
     """Check equations 7 to 9: 2^J with the natural logarithm against the inverse geometric mean of probabilities."""
     yield _check_perplexity("2^J, J in nats", lambda nats: 2.0**nats)
 
 
-def perplexity_corrected() -> Iterator[Finding]:
+def check_perplexity_corrected() -> Iterator[Finding]:
     """Check e^J with J in nats, and 2^J with J in bits."""
     yield _check_perplexity("e^J, J in nats", convert_to_perplexity)
     yield _check_perplexity("2^J, J in bits", lambda nats: 2.0 ** convert_to_bits(nats))
@@ -86,7 +86,7 @@ def _check_perplexity(name: str, compute_perplexity: Callable[[float], float]) -
     return Finding.from_errors(name, errors)
 
 
-def norm_clipping() -> Iterator[Finding]:
+def check_norm_clipping() -> Iterator[Finding]:
     """Check Algorithm 1: it bounds the norm by the threshold, keeps the direction and leaves a short gradient alone."""
     generator, threshold, errors = torch.Generator().manual_seed(6), 1.0, []
     for case in range(_CASES):

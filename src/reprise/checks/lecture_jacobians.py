@@ -13,7 +13,7 @@ _CASES, _HIDDEN, _STEPS = 20, 8, 9
 _ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 
 
-def notes_jacobian_printed() -> Iterator[Finding]:
+def check_notes_jacobian_printed() -> Iterator[Finding]:
     """Check equation 12: dh_t / dh_k of equation 5 as the product over j = k+1 .. t of W^T diag[f'(h_{j-1})].
 
     The equation prints f'(j_{j-1}), with the index of the product for a vector; equation 15 has h_{j-1}.
@@ -24,7 +24,7 @@ def notes_jacobian_printed() -> Iterator[Finding]:
         )
 
 
-def notes_jacobian_corrected() -> Iterator[Finding]:
+def check_notes_jacobian_corrected() -> Iterator[Finding]:
     """Check the product over j = t .. k+1 of diag[f'(a_j)] W, a_j = W h_{j-1} + W_x x_j, the latest on the left.
 
     Check also the form that equation 12 belongs to, h_j = W f(h_{j-1}) + W_x x_j. Its factors are W diag[f'(h_{j-1})].
@@ -71,7 +71,7 @@ def _compute_jacobian(last: Callable[..., Tensor], h: Tensor, *given: Tensor) ->
     return torch.autograd.functional.jacobian(lambda h: last(h, *given), h)
 
 
-def jacobian_bound() -> Iterator[Finding]:
+def check_jacobian_bound() -> Iterator[Finding]:
     """Check equations 15 and 16: || dh_t / dh_k || <= (beta_W beta_h)^(t-k).
 
     The error is by how much a norm exceeds the bound, as a share. beta_h is the largest slope of f; the notes let it be
@@ -96,7 +96,7 @@ def jacobian_bound() -> Iterator[Finding]:
         yield Finding.from_errors(name, above)
 
 
-def sigmoid_slope() -> Iterator[Finding]:
+def check_sigmoid_slope() -> Iterator[Finding]:
     """Check section 2.3: the slope of the sigmoid "can only be as large as 1". It is at most 1/4, at 0."""
     a = torch.linspace(-30, 30, 60_001, dtype=torch.float64)
     slope = torch.func.vmap(torch.func.grad(torch.sigmoid))(a)

@@ -12,12 +12,12 @@ from reprise.models.bidirectional import DeepBidirectional, initialise
 _V, _d, _H, _T = 9, 5, 6, 7
 
 
-def lower_layer_own() -> Iterator[Finding]:
+def check_lower_layer_own() -> Iterator[Finding]:
     """Check equations 20 and 21 with h_t^(i-1) of the layer's own direction, against the text and Figure 9."""
     return _check_neighbours("own")
 
 
-def lower_layer_both() -> Iterator[Finding]:
+def check_lower_layer_both() -> Iterator[Finding]:
     """Check the same with h_t^(i-1) = [h->_t; h<-_t], as equation 22 reads the highest layer."""
     return _check_neighbours("both")
 
@@ -47,13 +47,13 @@ def _compute_dependence(model: DeepBidirectional, units: slice) -> Tensor:
     return torch.stack(rows)
 
 
-def matrix_by_layers() -> Iterator[Finding]:
+def check_matrix_by_layers() -> Iterator[Finding]:
     """Check section 2.2 as printed: "for a RNN with 1000 recurrent layers the matrix would be 1000 x 1000"."""
     for L in (1, 2, 3):
         yield _compare_rows(f"L = {L}, H = {_H}", L, _make_model(layers=L, lower_layer="both"))
 
 
-def matrix_by_units() -> Iterator[Finding]:
+def check_matrix_by_units() -> Iterator[Finding]:
     """Check the same with units in the place of layers, whatever the size of the vocabulary that the corpus has."""
     for H, V in product((1, 10, 1000), (9, 90)):
         yield _compare_rows(f"H = {H}, {V} words", H, _make_model(hidden_size=H, vocabulary=V))
@@ -64,7 +64,7 @@ def _compare_rows(name: str, expected: int, model: DeepBidirectional) -> Finding
     return Finding.from_errors(name, (abs(size - expected) for size in sizes), "rows")
 
 
-def decoder_inputs() -> Iterator[Finding]:
+def check_decoder_inputs() -> Iterator[Finding]:
     """Check that two readings of equation 27, phi(h_{t-1}, c, y_{t-1}), are the same.
 
     Either each input has a matrix and the products are added, or one matrix takes the three inputs concatenated.

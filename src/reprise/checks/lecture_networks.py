@@ -15,7 +15,7 @@ _SENTENCE = 25  # words
 _SATURATED = 1e4  # sigma(-1e4) is 0 and sigma(1e4) is 1 to the last bit of a float64
 
 
-def gate_limits() -> Iterator[Finding]:
+def check_gate_limits() -> Iterator[Finding]:
     """Check section 3 of the GRU at the limits of its gates.
 
     With r = 0 the new memory does not depend on the past. With z = 1, h_{t-1} is copied to h_t. With z = 0, h_t is the
@@ -43,7 +43,7 @@ def gate_limits() -> Iterator[Finding]:
         yield Finding.from_errors(name, (actual - known).detach().abs().flatten(), "1")
 
 
-def parameters_over_length() -> Iterator[Finding]:
+def check_parameters_over_length() -> Iterator[Finding]:
     """Check section 2: the number of parameters does not depend on the length of the input.
 
     The loss of a text of T words is traced back to its parameters. Their number is compared with that of two words.
@@ -53,12 +53,12 @@ def parameters_over_length() -> Iterator[Finding]:
         yield Finding.from_errors(name, (abs(count - counts[0]) for count in counts), "parameters")
 
 
-def memory_over_length() -> Iterator[Finding]:
+def check_memory_over_length() -> Iterator[Finding]:
     """Check section 2.2: the memory of a layer is proportional to the number of words that it is unrolled over."""
     return _measure_memory("a word", lambda T: [_draw_words(T)])
 
 
-def memory_over_corpus() -> Iterator[Finding]:
+def check_memory_over_corpus() -> Iterator[Finding]:
     """Check the same as printed: "the number of words in the corpus", "a sentence as a minibatch" of 25 words.
 
     A sentence has a copy of its words, without which the whole corpus would count as waiting.
@@ -78,13 +78,13 @@ def _measure_memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> Iter
         yield Finding(f"{name}: bytes {unit}", max(per_word) / min(per_word) - 1, len(per_word))
 
 
-def bidirectional_parameters() -> Iterator[Finding]:
+def check_bidirectional_parameters() -> Iterator[Finding]:
     """Check section 2.5: two directions take twice the weights and biases of one. The output has one bias."""
     for hidden in (10, 100):
         yield _compare_doubled(f"recurrent layer, H = {hidden}", hidden)
 
 
-def bidirectional_parameters_and_output() -> Iterator[Finding]:
+def check_bidirectional_parameters_and_output() -> Iterator[Finding]:
     """Check the same with U and c of equation 19 for some numbers of classes. Both directions share c."""
     for classes in (17, 10_000):
         yield _compare_doubled(f"with the output layer, {classes:,} classes", 100, classes)

@@ -17,7 +17,7 @@ V, TAGS, M = 37, 6, 5
 _CASES = 10
 
 
-def softmax_is_log_linear() -> Iterator[Finding]:
+def check_softmax_is_log_linear() -> Iterator[Finding]:
     """Check section 2.4: one-hot psi and phi with b = 1 give the RNN of (1)-(4). Then (18) is (20) and (21)."""
     errors = []
     for seed in range(_CASES):
@@ -42,7 +42,7 @@ def softmax_is_log_linear() -> Iterator[Finding]:
         yield Finding.from_errors(name, values)
 
 
-def expected_minus_observed() -> Iterator[Finding]:
+def check_expected_minus_observed() -> Iterator[Finding]:
     """Check (16): the loss's gradient by a is the expected minus the observed features. Check also its signs.
 
     Section 3: the gradient of log L is positive where the observed type has a feature and negative elsewhere. That
@@ -63,7 +63,7 @@ def expected_minus_observed() -> Iterator[Finding]:
     yield Finding("signs of section 3 that differ", float(wrong.sum()), wrong.numel(), "signs")
 
 
-def background_alone() -> Iterator[Finding]:
+def check_background_alone() -> Iterator[Finding]:
     """Check sections 2.2 and 4: with a = 0 the model is its background, unconditional or the true process itself.
 
     The true process b(K; x) is a Markov chain here. Under it the expected gradient by a is 0 at a = 0: there is nothing
@@ -103,7 +103,7 @@ PAPER_TYPES, PAPER_TAGS = 42_894, 52
 """Tables 2 and 3. They go into the counts: what a corpus has is for the experiment `corpus` to say."""
 
 
-def log_linear_parameters() -> Iterator[Finding]:
+def check_log_linear_parameters() -> Iterator[Finding]:
     """Check section 5: count parameters and features of real models for the paper's types and tags."""
     lexicon = Lexicon.from_sizes(PAPER_TYPES, tags=PAPER_TAGS)
     off, features_off = [], []

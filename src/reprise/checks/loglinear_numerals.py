@@ -28,7 +28,7 @@ SHRINK = 0.05
 """b of a numeral of n digits is SHRINK**n. There are 9 * 10**(n-1) of them, and 10 * SHRINK < 1: a finite mass."""
 
 
-def unseen_numerals() -> Iterator[Finding]:
+def check_unseen_numerals() -> Iterator[Finding]:
     """Compare 37 with Grenoble after "the cost was" and ". we visited"; check the mass of all numerals."""
     uniform = _make_learnt_model(np.zeros(len(TYPES)))
     background, others = _make_finite_background()

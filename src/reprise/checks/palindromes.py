@@ -14,13 +14,13 @@ _SIZES = ((1, 128, 10), (10, 128, 10), (3, 5, 7), (7, 1, 2))
 _CASES = 20
 
 
-def lstm_parameter_count() -> Iterator[Finding]:
+def check_lstm_parameter_count() -> Iterator[Finding]:
     """Check question 1.5b on real models: 4dn + 4n^2 + 4n + kn + k = 4n(d + n + 1) + k(n + 1)."""
     errors = [abs(count_parameters(LSTM(d, n, k)) - (4 * n * (d + n + 1) + k * (n + 1))) for d, n, k in _SIZES]
     yield Finding.from_errors("4n(d+n+1) + k(n+1)", errors, "parameters")
 
 
-def output_weight_gradient() -> Iterator[Finding]:
+def check_output_weight_gradient() -> Iterator[Finding]:
     """Check question 1.1: dL/dW_oh = (y_hat - y) h(T)^T, against autograd, for single sequences in float64."""
     errors = []
     for model, loss, states, y_error in _draw_rnns(seed=1):
@@ -29,12 +29,12 @@ def output_weight_gradient() -> Iterator[Finding]:
     yield Finding.from_errors("(y_hat - y) h(T)^T", errors)
 
 
-def omega_recursion_printed() -> Iterator[Finding]:
+def check_omega_recursion_printed() -> Iterator[Finding]:
     """Check question 1.1 as printed: Omega(t) = (1 - h(t-1)^2) [Theta(t) + Gamma(t)]."""
     yield _check_omega_recursion("slope 1 - h(t-1)^2", lambda before, after: 1 - before**2)
 
 
-def omega_recursion_corrected() -> Iterator[Finding]:
+def check_omega_recursion_corrected() -> Iterator[Finding]:
     """Check the same with the slope of tanh at step t: Omega(t) = (1 - h(t)^2) [Theta(t) + Gamma(t)]."""
     yield _check_omega_recursion("slope 1 - h(t)^2", lambda before, after: 1 - after**2)
 

@@ -57,7 +57,7 @@ def count_row_parameters(row: str) -> int:
         return checks.count_parameters(_TABLE_1[row][0]())
 
 
-def table_1_printed_parameters() -> Iterator[Finding]:
+def check_table_1_printed_parameters() -> Iterator[Finding]:
     """Check Table 1's column of parameters: the distance from the printed number, in units of its last digit.
 
     A distance up to 0.5 is rounding. From 0.5 to 1 the number was cut.
@@ -69,14 +69,14 @@ def table_1_printed_parameters() -> Iterator[Finding]:
         yield Finding(f"{row}: {count:,}, printed as {printed}M", error, 1, unit="of the last digit")
 
 
-def table_1_equal_parameters() -> Iterator[Finding]:
+def check_table_1_equal_parameters() -> Iterator[Finding]:
     """Check claim R19: the relative difference of models that the paper calls equal in parameters."""
     counts = {row: count_row_parameters(row) for pair in _EQUAL for row in pair}
     for a, b in _EQUAL:
         yield Finding(f"{a}: {counts[a]:,} against {b}: {counts[b]:,}", abs(counts[a] / counts[b] - 1), 1)
 
 
-def operations_independent_of_matrices() -> Iterator[Finding]:
+def check_operations_independent_of_matrices() -> Iterator[Finding]:
     """Check claim R18: the operations of matrix products for 20 words do not depend on K. H = 150 needs more."""
     for K in (10, 100, PTB):
         yield Finding(
@@ -96,7 +96,7 @@ def _count_operations(hidden: int, matrices: int) -> int:
     return counter.get_total_flops()
 
 
-def seconds_independent_of_matrices() -> Iterator[Finding]:
+def check_seconds_independent_of_matrices() -> Iterator[Finding]:
     """Check claim R18 by the clock: CPU time of training on text of Zipf's law, the fastest of interleaved rounds.
 
     The error is by how much a model takes longer than the one it is compared with, as a share.

@@ -128,7 +128,7 @@ def draw_symbols(
     from reprise.evaluation.sampling import sample_by_inverse_cdf
 
     symbols = list(start)
-    uniform = counters.uniform32(counters.key(options.seed, 0), 0, options.length) / 2.0**32
+    uniform = counters.draw_uniform32(counters.compute_key(options.seed, 0), 0, options.length) / 2.0**32
     with torch.no_grad():
         for number in uniform:
             log_p = compute_next_log_p(torch.tensor(symbols)).double()

@@ -26,7 +26,7 @@ def continue_texts(
     what was drawn before.
     """
     B = prompts.shape[1]
-    numbers = counters.uniform32(key, 0, length * B).reshape(length, B) / 2.0**32
+    numbers = counters.draw_uniform32(key, 0, length * B).reshape(length, B) / 2.0**32
     logits, state = model(prompts, model.initial_state(B))
     written = torch.empty(length, B, dtype=torch.int64)
     for t in range(length):
@@ -49,7 +49,7 @@ def sample_from_windows(
     alone.
     """
     window = torch.tensor(start, dtype=torch.int64)[:, None].repeat(1, count)  # (W, count)
-    for number in (counters.uniform32(key, 0, words * count).reshape(words, count) + 0.5) / 2.0**32:
+    for number in (counters.draw_uniform32(key, 0, words * count).reshape(words, count) + 0.5) / 2.0**32:
         chosen = sample_by_inverse_cdf(compute_log_probabilities(window[-len(start) :]).double().exp(), number)
         window = torch.cat([window, chosen[None]])
     return window[len(start) :].T.tolist()

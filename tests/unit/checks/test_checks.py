@@ -222,7 +222,7 @@ def test_the_note_tells_how_little_the_background_gives_an_unseen_numeral():
 def test_a_mass_that_is_cut_off_fails(monkeypatch):
     monkeypatch.setattr(numerals, "SHRINK", 0.099)  # so slow that 60 digits are not all there is
     monkeypatch.setattr(numerals, "STEPS", 1)
-    (mass,) = (f for f in numerals.unseen_numerals() if f.name.startswith("mass"))
+    (mass,) = (f for f in numerals.check_unseen_numerals() if f.name.startswith("mass"))
     assert mass.error > 0.1
 
 

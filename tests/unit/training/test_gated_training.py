@@ -147,7 +147,7 @@ def test_masks_are_numbers_of_the_word_and_the_epoch(recorded):
     assert not torch.equal(first[0], second[0])
     for stream, mask in zip((2, 1), first, strict=True):
         words, width = mask.shape[0] * 4, mask.shape[2]
-        numbers = counters.dropout_mask(counters.key(0, stream, 0), 0, words, width, 0.3)
+        numbers = counters.draw_dropout_mask(counters.compute_key(0, stream, 0), 0, words, width, 0.3)
         np.testing.assert_array_equal(mask.reshape(words, width).numpy(), numbers)
     assert all(window[2] is None for window in given_in_an_epoch(recorded(dropout=0.0)))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reprise.counters import WORD, mix, uniform64
+from reprise.counters import WORD, draw_uniform64, mix_bits
 from reprise.data.corpus import SENTENCE_END
 
 TOTAL = 1 << 16  # sum of a row's weights
@@ -127,7 +127,7 @@ def _make_zipf_weights(count: int, total: int) -> list[int]:
 
 def _draw_numbers(seed: int, stream: int, count: int, start: int = 0) -> np.ndarray:
     """Return `count` 64-bit numbers of a stream, from position `start` on, as uint64."""
-    return uniform64(mix(mix(seed & WORD) ^ (stream & WORD)), start, count)
+    return draw_uniform64(mix_bits(mix_bits(seed & WORD) ^ (stream & WORD)), start, count)
 
 
 def shuffle_values(values: np.ndarray, seed: int, stream: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from reprise.counters import dropout_threshold
+from reprise.counters import compute_dropout_threshold
 from reprise.engines import build
 from reprise.engines.rntn.subsequences import MAX_LENGTH, SGDSettings, Subsequences
 from reprise.models.mrnn import MRNN
@@ -59,7 +59,7 @@ class FusedEngine:
     def train(self, data: Subsequences, settings: SGDSettings) -> float:
         """Make one SGD step a subsequence; see `ReferenceEngine.train`."""
         dropout = settings.dropout
-        masks = settings.key, dropout_threshold(dropout), float(np.float32(1.0 / (1.0 - dropout)))
+        masks = settings.key, compute_dropout_threshold(dropout), float(np.float32(1.0 / (1.0 - dropout)))
         descent = settings.learning_rate, settings.reduction == "mean"
         bound = settings.error_bound or math.inf
         return self.library.train(self.model, self._make_data(data), self._hidden, *descent, *masks, bound)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from reprise.counters import dropout_mask_torch
+from reprise.counters import draw_dropout_mask_torch
 from reprise.engines.readable import LossReceiver, ReadableEngine
 from reprise.engines.rntn.subsequences import SGDSettings, Subsequences
 from reprise.sums import add_in_order
@@ -51,7 +51,7 @@ class ReferenceEngine(ReadableEngine):
         mask = None
         if settings.dropout:
             place = data.first_token + begin, end - begin, len(h)
-            mask = dropout_mask_torch(settings.key, *place, settings.dropout, h.device, h.dtype)
+            mask = draw_dropout_mask_torch(settings.key, *place, settings.dropout, h.device, h.dtype)
         if bound := settings.error_bound:
             states = []
             for word in x[:, None]:

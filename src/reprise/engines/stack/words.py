@@ -76,7 +76,7 @@ class SubsequenceMember(Member):
         masks = None
         if example["dropout"]:  # (R, tokens, H)
             arguments = data.first_token, data.token_count, len(self.h_0), example["dropout"], like.device, like.dtype
-            masks = torch.stack([counters.dropout_mask_torch(batch["key"], *arguments) for batch in slot_batches])
+            masks = torch.stack([counters.draw_dropout_mask_torch(batch["key"], *arguments) for batch in slot_batches])
         x, y = (torch.from_numpy(a.astype(np.int64)).to(stack.device) for a in (data.inputs, data.targets))
         bounds = list(zip(data.offsets.tolist(), data.offsets[1:].tolist(), strict=False))
         lists = [self._list_rows(data.inputs[begin:end]) for begin, end in bounds]

@@ -125,7 +125,7 @@ class CharacterWindows(Steps):
         """Return where the windows of a step begin, (B,) int64, and which of them begin anew."""
         B, T = self.options["batch_size"], self.options["length"]
         stream = (_STARTS,) if self.is_carried else (_OFFSETS, step)
-        numbers = counters.uniform32(counters.key(self.seed, *stream), 0, B).astype(np.int64)
+        numbers = counters.draw_uniform32(counters.compute_key(self.seed, *stream), 0, B).astype(np.int64)
         # The product with a 32-bit number is exact in 64 bits: a book has less than 2**31 characters.
         places = torch.from_numpy(numbers) * self.places >> 32
         if not self.is_carried:

@@ -79,9 +79,11 @@ class BookTexts:
         self, model: DeepLSTM, step: int, length: int, stream: int
     ) -> tuple[list[Metric], list[dict[str, Any]]]:
         """Measure texts that begin with characters drawn uniformly, by decoder; return one text of each."""
-        numbers = counters.uniform32(counters.key(self.seed, _FIRST, step), 0, self.options["samples"]).astype(np.int64)
+        numbers = counters.draw_uniform32(
+            counters.compute_key(self.seed, _FIRST, step), 0, self.options["samples"]
+        ).astype(np.int64)
         first = torch.from_numpy(numbers * len(self.symbols) >> 32)[None]
-        key, metrics, texts = counters.key(self.seed, stream, step), [], []
+        key, metrics, texts = counters.compute_key(self.seed, stream, step), [], []
         for decoder in DECODERS:
             written = continue_texts(model, first, length, decoder, self.options["temperature"], key)
             whole = [self.spell(text) for text in torch.cat([first, written]).t().tolist()]
@@ -92,7 +94,9 @@ class BookTexts:
     def _draw_excerpts(self, length: int) -> list[str]:
         """Draw excerpts of the book, as many as texts, a character longer than `length`: texts have a first one too."""
         length = min(length + 1, len(self.text))
-        numbers = counters.uniform32(counters.key(self.seed, _EXCERPTS), 0, self.options["samples"]).astype(np.int64)
+        numbers = counters.draw_uniform32(
+            counters.compute_key(self.seed, _EXCERPTS), 0, self.options["samples"]
+        ).astype(np.int64)
         return [self.text[i : i + length] for i in (numbers * (len(self.text) - length + 1) >> 32).tolist()]
 
     def _complete_prompt(
@@ -103,7 +107,7 @@ class BookTexts:
         if not len(read):
             return [], []
         B, length = self.options["samples"], self.options["sample_length"]
-        key = counters.key(self.seed, _COMPLETIONS, step, number)
+        key = counters.compute_key(self.seed, _COMPLETIONS, step, number)
         drawn = continue_texts(model, read.expand(-1, B), length, "sample", self.options["temperature"], key)
         texts = [self.spell(text) for text in drawn.t().tolist()]
         likeliest = self.spell(continue_texts(model, read, length, "argmax")[:, 0].tolist())

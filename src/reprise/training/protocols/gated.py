@@ -112,10 +112,10 @@ class BatchedSGD(HalvingSchedule):
         if not p:
             return None
         widths = sizes["embedding_size"], sizes["hidden_size"]
-        keys = (counters.key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT))
+        keys = (counters.compute_key(self.seed, stream, self.epoch) for stream in (_EMBEDDINGS, _SOFTMAX_INPUT))
         place = self.engine.device, self.dtype  # on a GPU these numbers would take longer on the CPU than the step
         masks = (
-            counters.dropout_mask_torch(key, first * B, T * B, width, p, *place)
+            counters.draw_dropout_mask_torch(key, first * B, T * B, width, p, *place)
             for key, width in zip(keys, widths, strict=True)
         )
         return tuple(mask.view(T, B, -1) for mask in masks)

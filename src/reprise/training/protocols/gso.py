@@ -96,7 +96,7 @@ class LineEpochs(BatchEpochs):
         lines = self.parts[part]
         if part != "train":
             return pack_lines(self.lines, sort_longest_first(self.lines, lines), _READ_BATCH_SIZE)
-        numbers = counters.uniform32(counters.key(self.seed, _ORDER, self.epoch), 0, len(lines))
+        numbers = counters.draw_uniform32(counters.compute_key(self.seed, _ORDER, self.epoch), 0, len(lines))
         return pack_lines(self.lines, lines[np.argsort(numbers, kind="stable")], self.options["batch_size"])
 
     def collect_line_losses(self) -> LineLosses:

@@ -121,7 +121,7 @@ class WindowRMSProp(Epochs):
             return []
         words, start = self.options["sample_words"], self.text.tokens["train"][-self.options["window"] :].tolist()
         features = self.features or self.lexicon.make_features("corpus", 0, False)
-        key = counters.key(self.seed, _SAMPLE)
+        key = counters.compute_key(self.seed, _SAMPLE)
         return [
             {
                 "kind": "generated",

@@ -55,7 +55,7 @@ class SlidingWindows:
 
     def _make_order(self, epoch: int) -> Tensor:
         """Order the training windows of an epoch by random numbers, ties by their places."""
-        numbers = counters.uniform32(counters.key(self.seed, _ORDER, epoch), 0, self.counts["train"])
+        numbers = counters.draw_uniform32(counters.compute_key(self.seed, _ORDER, epoch), 0, self.counts["train"])
         return torch.from_numpy(np.argsort(numbers, kind="stable"))
 
 

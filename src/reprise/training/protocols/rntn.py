@@ -55,7 +55,7 @@ class SubsequenceSGD(HalvingSchedule):
             learning_rate=self.learning_rate,
             reduction=self.options["loss_reduction"],
             dropout=self.options["dropout"],
-            key=counters.key(self.seed, _DROPOUT_STREAM, self.epoch),
+            key=counters.compute_key(self.seed, _DROPOUT_STREAM, self.epoch),
             error_bound=self.options.get("error_bound", 0.0),
         )
         return (yield self.engine.train(data.slice(first, self.next), settings))
