@@ -43,7 +43,7 @@ class Workload(tasks.DescribedWorkload):
 
     @property
     def recurrent(self) -> int:
-        """Weights that meet the states."""
+        """Count the weights that meet the states."""
         h, m = self.hidden, self.second_order
         return 2 * h * m + self.first_order * h * h if self.model == "gso" else h * h
 

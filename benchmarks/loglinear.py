@@ -30,7 +30,7 @@ class Workload(tasks.DescribedWorkload):
 
     @property
     def features(self) -> int:
-        """Rows of the output layer: features, or types."""
+        """Return the rows of the output layer: features, or types."""
         return self.top + 1 + self.tags if self.top else self.vocabulary
 
     @property
@@ -143,7 +143,9 @@ def make_task(
     from reprise import counters
 
     tokens, arrays, origin = _make_text(workload, corpora)
-    starts = counters.draw_uniform32(counters.compute_key(tasks.SEED), 0, batches * workload.batch) % (len(tokens) - WINDOW)
+    starts = counters.draw_uniform32(counters.compute_key(tasks.SEED), 0, batches * workload.batch) % (
+        len(tokens) - WINDOW
+    )
     windows = tokens[starts[:, None] + np.arange(WINDOW + 1)].reshape(batches, workload.batch, WINDOW + 1)
     x, y = windows[..., :-1].transpose(0, 2, 1).copy(), windows[..., -1].copy()
     return tasks.write_task(Task(workload=workload, x=x, y=y, **arrays), folder, text=origin, batches=batches)

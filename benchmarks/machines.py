@@ -46,7 +46,7 @@ class Twin(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """By how much the numbers differ; 0 where there are none."""
+        """Return by how much the numbers differ; 0 where there are none."""
         return 0.0 if self.first is None else abs(self.first - self.second)
 
     @property
@@ -96,11 +96,13 @@ def find_twins(records: Iterable[dict[str, Any]]) -> Iterator[Twin]:
             group = groups[record["paper"], record["experiment"], record["config_hash"]]
             group.setdefault((record["replica"], *machine), record)
     for (paper, experiment, _), group in groups.items():
+        work = get_amount_of_work(next(iter(group.values())))
         base = [
             r
             for key, records_of_group in groups.items()
             if key[:2] == (paper, experiment.split("@")[0])
             for r in records_of_group.values()
+            if get_amount_of_work(r) == work
         ]
         # The older torch first, and the makers of processors in one order, so that like pairs are counted together.
         for first, second in combinations([group[key] for key in sorted(group)], 2):
@@ -123,6 +125,12 @@ def find_twins(records: Iterable[dict[str, Any]]) -> Iterator[Twin]:
             )
             values = one[name[:2]], other[name[:2]]
             yield Twin(protocol, f"{paper}/{experiment}", differs, equal, *values, name[2], max(seed_values, key=len))
+
+
+def get_amount_of_work(record: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what a training reads and for how long: replicas of another tier say nothing about its SD."""
+    options = record["config"]["training"].get("options", {})
+    return record["config"].get("data"), options.get("max_epochs"), options.get("steps")
 
 
 def index_numbers(record: Mapping[str, Any]) -> dict[tuple[str, str], float]:

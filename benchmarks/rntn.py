@@ -50,7 +50,7 @@ class Workload(tasks.DescribedWorkload):
 
     @property
     def tables(self) -> dict[str, str]:
-        """Parameters of which a word uses one row alone, and what numbers the rows: word or matrix."""
+        """Return the parameters of which a word uses one row alone, and what numbers the rows: word or matrix."""
         if self.factors:
             return {"W_h": "word", "v": "word"}
         if self.matrices == 1:
@@ -82,7 +82,7 @@ class Task(tasks.Task):
 
     @property
     def traffic(self) -> list[tuple[float, int]]:
-        """W_o, and matrices that all words share: a subsequence reads them forward, reads them back and writes them.
+        """Return bytes of W_o and of shared matrices, which a subsequence reads twice and writes once.
 
         A word's own matrix is read and written; between its three passes a cache keeps it.
         """
@@ -95,7 +95,7 @@ class Task(tasks.Task):
 
     @property
     def bytes_a_token(self) -> float:
-        """The sum of `traffic`."""
+        """Return the sum of `traffic`."""
         return sum(passed for passed, _ in self.traffic)
 
     def pad(self) -> tuple[np.ndarray, ...]:

@@ -62,12 +62,12 @@ class Task:
 
     @property
     def flops_a_token(self) -> float:
-        """Operations of our engine's dense products a token, forward, backward and update."""
+        """Return the operations of our engine's dense products a token, forward, backward and update."""
         return self.workload.flops_a_token
 
     @property
     def traffic(self) -> list[tuple[float, int]]:
-        """Bytes a token that are read and written of some weights, and the bytes of those weights, by kind."""
+        """Return bytes a token that are read and written of some weights, and the bytes of those weights, by kind."""
         return [(self.bytes_a_token, self.workload.weight_bytes)]
 
 

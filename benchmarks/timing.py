@@ -48,12 +48,12 @@ class Repetition:
 
     @property
     def rate(self) -> float:
-        """Tokens a second."""
+        """Return tokens a second."""
         return self.tokens / self.seconds
 
     @property
     def is_quiet(self) -> bool:
-        """Known to be undisturbed."""
+        """Return whether it is known to be undisturbed."""
         free = self.core is None or self.core >= QUIET_CORE
         return free and self.others is not None and self.others <= QUIET_SHARE * self.seconds
 

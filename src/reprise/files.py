@@ -156,10 +156,13 @@ def describe_os_error(error: OSError, action: str = "") -> str:
     return f"{error.filename}: {error.strerror}; {remedy}"
 
 
-def make_file_type(option: str, example: str) -> Callable[[str], Path]:
+def make_file_type(option: str, example: str, suffix: str = "") -> Callable[[str], Path]:
     """Make the type of an option that names a file: `UserError` for a folder or a device.
 
-    The name of the `option` begins the message; `example` is the name of such a file.
+    Args:
+        option: The option's name, which begins the message.
+        example: The name of such a file.
+        suffix: How the name has to end.
     """
 
     def parse_file(text: str) -> Path:
@@ -168,6 +171,8 @@ def make_file_type(option: str, example: str) -> Callable[[str], Path]:
             raise UserError(f"{option} {text or repr(text)}: is a folder; name a file, such as {path / example}")
         if path.exists() and not path.is_file():
             raise UserError(f"{option} {text}: is not a regular file; name another")
+        if not text.endswith(suffix):
+            raise UserError(f"{option} {text}: does not end in {suffix}; name a file such as {path.with_name(example)}")
         return path
 
     return parse_file

@@ -109,11 +109,11 @@ def disturbed_run(folder: Path) -> Finished:
 
 def run_as_shipped(folder: Path) -> Finished:
     project = _project(folder, "clone", A_DAY)
-    project.edit("workflow/rules/train.smk", "--output {output} >", "--output {output}.late >")
+    project.edit("workflow/rules/train.smk", "--output {output} >", "--output {output}.late.json >")
     experiments = {e.id: e for e in resolve_tier(load_project(project.root, {"tier": "quick"}))}
     target = experiments["digits/rnn-t5"].get_record_path(0)
     record, log = project.root / target, folder / "log"
-    late = record.with_name(f"{record.name}.late")
+    late = record.with_name(f"{record.name}.late.json")
     with cluster(), _started(project, log, target) as process:
         wait_until(late.exists, BUSY_SECONDS, process)
         time.sleep(LATE_SECONDS)

@@ -16,6 +16,7 @@ from reprise.cluster import Limits
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.outputs import Outputs
 from reprise.plan import Plan, Request, require_past, stop_on_error
+from reprise.records.resolved import read_resolved
 from reprise.training.locks import LockHeld, lock_clone, lock_replica
 
 RNN, COUNT, WORDS = "digits/rnn-t5", "digits/count", "words/s-rnn-4"
@@ -47,6 +48,15 @@ def test_a_training_reads_its_configuration_and_its_corpus(toy):
     assert plan().list_inputs(WORDS) == inputs
     assert plan().list_inputs(COUNT)["corpus"] == []
     assert not (toy / "results").exists(), "a plan writes nothing"
+
+
+def test_jobs_read_the_engine_and_device_that_the_command_line_says(toy):
+    assert {e.engine for e in Plan.load({"tier": "quick", "engine": "reference"}).experiments.values()} == {"reference"}
+    assert main(["resolve", "--tier", "quick", "--engine", "reference", "--device", "cpu"]) == 0
+    resolved = read_resolved(toy / plan().experiments[RNN].get_config_path())
+    assert (resolved.engine, resolved.device) == ("reference", "cpu")
+    with pytest.raises(UserError, match="--config datasets: "):
+        Plan.load({"tier": "quick", "datasets": plan().project.config.model_dump(by_alias=True)["datasets"]})
 
 
 def test_replicas_whose_raw_file_cannot_be_had_are_left_out(toy, monkeypatch, caplog):

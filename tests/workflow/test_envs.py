@@ -87,9 +87,9 @@ def test_every_rule_says_what_it_needs():
     rules: dict[str, set[str]] = {}
     idle = {"all", "another_tier"}
     for path in [ROOT / "workflow/Snakefile", *sorted((ROOT / "workflow/rules").glob("*.smk"))]:
-        blocks = re.split(r"^rule (\w+):$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-        for name, block in zip(blocks[::2], blocks[1::2], strict=True):
-            rules[name] = set(re.findall(r"^    (\w+):", block, re.MULTILINE))
+        blocks = re.split(r"^( *)rule ?(\w*):$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+        for indent, name, block in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
+            rules[name or "displays"] = set(re.findall(rf"^{indent}    (\w+):", block, re.MULTILINE))
     assert rules.keys() == {
         "fetch",
         "prepare",
@@ -98,6 +98,7 @@ def test_every_rule_says_what_it_needs():
         "train_together",
         "collect",
         "claims",
+        "displays",
         "page",
         *idle,
     }

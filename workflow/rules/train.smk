@@ -20,10 +20,13 @@ rule resolve:
         **make_resources("prepare"),
     params:
         tier=TIER,
+        engine=PLAN.project.config.engine,
+        device=PLAN.project.config.device,
     message:
         "writing the resolved configurations of the tier {params.tier}"
     shell:
-        "PYTHONPATH=src python -P -m reprise resolve --tier {params.tier} > {log} 2>&1"
+        "PYTHONPATH=src python -P -m reprise resolve --tier {params.tier} --engine {params.engine} "
+        "--device {params.device} > {log} 2>&1"
 
 
 rule train_together:

@@ -120,7 +120,7 @@ def require_kind(value: Any, kind: type, path: str) -> None:
 
 def _describe_with_place(error: BaseException) -> str:
     """Say where in a file an error arose, its kind and its message: "file, line n: kind: message"."""
-    if isinstance(error, SyntaxError):
+    if isinstance(error, SyntaxError) and error.filename:
         file, line, message = Path(error.filename), error.lineno, error.msg
     else:
         frames = extract_tb(error.__traceback__)

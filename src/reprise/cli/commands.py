@@ -124,7 +124,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         ),
         TIER,
     ],
-    "resolve": [TIER],
+    "resolve": [TIER, make_argument("--engine", help="default: the configured one"), DEVICE],
     "train": [
         make_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
         make_argument("--replica", type=_REPLICA, required=True, help="which replica, from 0"),
@@ -134,7 +134,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         CORPUS,
         make_argument(
             "--output",
-            type=make_file_type("--output", "record.json"),
+            type=make_file_type("--output", "record.json", suffix=".json"),
             help="the run record; default: where the pipeline puts it",
         ),
         make_argument("--engine", help="auto, reference or another engine of the model; default: the configured one"),
@@ -235,7 +235,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         make_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
         TIER,
         *WEIGHTS_ARGUMENTS,
-        make_argument("--prompt", default="", help="what the text begins with"),
+        make_argument("--prompt", help="what the text begins with"),
         make_argument("--source", metavar="TEXT", help="the sentence to translate"),
         make_argument(
             "--beam",
@@ -246,11 +246,10 @@ ARGUMENTS: dict[str, list[Argument]] = {
         make_argument(
             "--temperature",
             type=make_number_type(float, 0),
-            default=1.0,
             help="below 1 draws likely words more often (default 1)",
         ),
         make_argument("--top-k", type=make_number_type(int, 1), metavar="K", help="draw among the K likeliest alone"),
-        make_argument("--seed", type=int, default=0, help="another seed draws another text (default 0)"),
+        make_argument("--seed", type=int, help="another seed draws another text (default 0)"),
         make_argument(
             "--length",
             type=make_number_type(int, 1, 100_000),

@@ -65,6 +65,9 @@ def evaluate_command(options: argparse.Namespace) -> None:
     frequent and rare words are judged from these.
     """
     project, experiment = find_experiment(options.tier, options.experiment)
+    if options.record and (option := "--text" if options.text else "--by-count" if options.by_count else ""):
+        raise UserError(f"--record: nothing is compared with {option}; omit one of the two")
+    require_trained(project, experiment, options.replica, options.weights)
     if options.save:
         _refuse_to_save(options, project.root / experiment.get_evaluation_path(options.replica))
     from reprise.training.torch_state import use_torch_settings
@@ -288,14 +291,10 @@ def load_trained(
         weights: The file; by default where training leaves it.
         corpus: The prepared corpus, if the experiment reads one.
     """
-    if experiment.is_check:
-        raise UserError(f"{experiment.id}: is a check, and trains no model")
-    from reprise.training.protocol import Learner, build_training
+    from reprise.training.protocol import build_training
     from reprise.training.weights import load_weights
 
     training = build_training(experiment, replica, corpus, "reference")
-    if not isinstance(training, Learner):
-        raise UserError(f"{experiment.id}: the protocol {training.protocol} learns nothing, and keeps no weights")
     path = find_weights(project, experiment, replica, weights)
     reported_position, digest = load_weights(path, experiment, replica, training.model, training.vocabulary_sha256)
     training.load_parameters(training.model.state_dict())
@@ -306,6 +305,19 @@ def load_trained(
 def find_weights(project: Project, experiment: Resolved, replica: int, stated: Path | None) -> Path:
     """Return the file of a replica's weights: the stated one, or where training leaves it."""
     return stated or project.root / experiment.get_weights_path(replica)
+
+
+def require_trained(project: Project, experiment: Resolved, replica: int, weights: Path | None) -> None:
+    """Raise `UserError` where a replica has no weights: before a corpus is prepared, which may take minutes."""
+    if experiment.is_check:
+        raise UserError(f"{experiment.id}: is a check, and trains no model")
+    from reprise.training.protocol import Learner, find_training_class
+    from reprise.training.weights import require_weights
+
+    if not issubclass(find_training_class(experiment), Learner):
+        protocol = experiment.config["training"]["protocol"]
+        raise UserError(f"{experiment.id}: the protocol {protocol} learns nothing, and keeps no weights")
+    require_weights(find_weights(project, experiment, replica, weights), experiment, replica)
 
 
 def find_record(project: Project, experiment: Resolved, replica: int, weights: Path) -> Path:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import EXIT_INTERRUPTED, Failed, UserError, suggest_name
 from reprise.files import require_place
@@ -40,12 +41,24 @@ def run_command(options: argparse.Namespace) -> int:
     if options.device == "cuda" and not count_visible_gpus():
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
     experiments = choose_experiments(options.tier, options.paper, options.experiment, options.resolved)
+    if options.at_once > 1:
+        _refuse_shared_random_numbers(experiments)
     if options.device != "cpu" and (visible := count_visible_gpus()) > 1:
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
     from reprise.training.timebox import Log
 
     return _train(options, experiments, Log(options.output / "logs" / "run" / f"{options.tier}.log"))
+
+
+def _refuse_shared_random_numbers(experiments: Sequence[Resolved]) -> None:
+    """Raise `UserError` for a module of one's own: it may draw torch's random numbers, which all threads share."""
+    for resolved in (e for e in experiments if not e.is_check):
+        if PROTOCOLS[resolved.config["training"]["protocol"]].any_module:
+            raise UserError(
+                f"--at-once: {resolved.id} trains a module of your own, which may draw torch's own random numbers; "
+                "omit the option, or name other experiments with --experiment"
+            )
 
 
 def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Log) -> int:

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from reprise.cli.common import find_experiment
-from reprise.cli.evaluate import TrainedReplica, find_corpus, find_record, find_weights, load_trained
+from reprise.cli.evaluate import (
+    TrainedReplica,
+    find_corpus,
+    find_record,
+    find_weights,
+    load_trained,
+    require_trained,
+)
 from reprise.config.project import Project
 from reprise.data.corpus import SENTENCE_END, UNKNOWN, Corpus
 from reprise.data.text.character_lines import CHARACTERS, LINE, cut_lines, find_tokens
@@ -17,6 +24,8 @@ from reprise.records.record import read_record
 from reprise.records.resolved import Resolved
 
 _LOG = logging.getLogger(__name__)
+_DRAWING = ("prompt", "temperature", "top_k", "seed")
+"""Options of a text that is drawn; a translation is not."""
 
 
 def sample_command(options: argparse.Namespace) -> None:
@@ -33,6 +42,7 @@ def sample_command(options: argparse.Namespace) -> None:
 
 def _write_sample(options: argparse.Namespace) -> None:
     project, experiment = find_experiment(options.tier, options.experiment)
+    require_trained(project, experiment, options.replica, options.weights)
     corpus = find_corpus(project, experiment, options.corpus)
     trained = load_trained(project, experiment, options.replica, options.weights, corpus)
     _note_other_weights(project, experiment, trained, options)
@@ -41,7 +51,10 @@ def _write_sample(options: argparse.Namespace) -> None:
         require(
             options.source is not None, f"{experiment.id}: is a model of translation; give a sentence with --source"
         )
-        require(not options.prompt, f"--prompt: {experiment.id} is a model of translation; omit it")
+        option = next((name for name in _DRAWING if getattr(options, name) is not None), None)
+        require(
+            option is None, f"--{(option or '').replace('_', '-')}: {experiment.id} is a model of translation; omit it"
+        )
         print(make_printable(training.translate(options.source, options.length, options.beam or 1)))
         return
     option = next((option for option in ("source", "beam") if getattr(options, option) is not None), None)
@@ -49,7 +62,7 @@ def _write_sample(options: argparse.Namespace) -> None:
     loaded = Corpus.load(corpus) if corpus else None
     require(loaded is not None, f"{experiment.id}: trains no model of a text; name another experiment")
     text = Text(loaded.vocabulary, loaded.boundaries)
-    start = text.read_symbols(options.prompt)
+    start = text.read_symbols(options.prompt or "")
     sys.stdout.write(make_printable(text.spell(start)))
     previous = None
     for symbol in draw_symbols(training.compute_next_log_p, start or [text.first], options):
@@ -128,12 +141,12 @@ def draw_symbols(
     from reprise.evaluation.sampling import sample_by_inverse_cdf
 
     symbols = list(start)
-    uniform = counters.draw_uniform32(counters.compute_key(options.seed, 0), 0, options.length) / 2.0**32
+    uniform = counters.draw_uniform32(counters.compute_key(options.seed or 0, 0), 0, options.length) / 2.0**32
     with torch.no_grad():
         for number in uniform:
             log_p = compute_next_log_p(torch.tensor(symbols)).double()
             # The largest becomes 0, which no temperature makes infinite.
-            log_p = (log_p - log_p.max()) / options.temperature
+            log_p = (log_p - log_p.max()) / (options.temperature or 1.0)
             if options.top_k is not None and options.top_k < len(log_p):
                 least = log_p.topk(options.top_k).values[-1]
                 log_p[log_p < least] = -torch.inf

@@ -160,10 +160,11 @@ def _print_neighbours(project: Project, experiment: Resolved, weights: Path | No
     Both are compared by the cosine. Document 001 compares none. Its motivation is that predicates and function words
     act on what was read, and so have matrices of their own.
     """
-    from reprise.cli.evaluate import find_corpus, load_trained
+    from reprise.cli.evaluate import find_corpus, load_trained, require_trained
     from reprise.data.corpus import Corpus
     from reprise.evaluation.neighbours import find_neighbours, find_words_with_matrices
 
+    require_trained(project, experiment, 0, weights)
     corpus = find_corpus(project, experiment, None)
     training = load_trained(project, experiment, 0, weights, corpus).training
     model, out = training.get_readable_model(), make_console()

@@ -195,7 +195,7 @@ def _check_unit(claim: Claim, paper: Paper, where: str) -> None:
 
 
 def _check_sides(claim: Claim, where: str) -> None:
-    """Nothing is compared with itself, and nothing counts twice: a side is an experiment with its metric and split."""
+    """Refuse what is compared with itself or counts twice: a side is an experiment with its metric and split."""
     groups = claim.group_sides()
     for group, sides in groups.items():
         for i, (key, term) in enumerate(sides):

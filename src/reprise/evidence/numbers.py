@@ -96,7 +96,7 @@ def list_letter_rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 value = add_in_order(loss * n for loss, n in chosen) / total
                 yield {"split": split, "metric": name, "value": value, "unit": curve["unit"], "n": total}
         for row in record["metrics"]:
-            if (row["metric"], row["split"]) == ("cross_entropy", split):
+            if (row["metric"], row["split"]) == ("cross_entropy", split) and row["value"] and row["n"]:
                 first_letters = add_in_order(loss * n for position, loss, n in letters if position == 1)
                 share = first_letters / (row["value"] * row["n"])
                 yield {**row, "metric": FIRST_LETTERS, "value": share, "unit": "share"}

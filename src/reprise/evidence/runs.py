@@ -88,10 +88,8 @@ class Replica:
     ended: bool = True
 
     def get_number(self, quantity: Quantity, log: bool) -> float:
-        """Return a metric or its logarithm; that of an infinite perplexity is the cross-entropy that it was made of."""
+        """Return a metric or its logarithm."""
         value = self.metrics[quantity]
-        if log and math.isinf(value):
-            return self.metrics["cross_entropy", quantity[1]]
         return math.log(value) if log else value
 
     def get_value(self, quantity: Quantity, unit: str | None = None) -> float:

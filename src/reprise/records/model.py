@@ -102,7 +102,7 @@ class Translations(TypedDict):
     lowercase: bool
     tokenisation: Line
     decoder: Line
-    texts: list[str]
+    texts: Annotated[list[str], Field(min_length=1)]
     source_words: list[Count]
     hypothesis_words: list[Count]
     reference_words: list[Count]

@@ -53,7 +53,7 @@ class Resolved:
 
     @property
     def hashed_config(self) -> dict[str, Any]:
-        """`config` without the options whose value is the default."""
+        """Return `config` without the options whose value is the default."""
         config = dict(self.config)
         for section, names in self.defaults.items():
             options = {name: value for name, value in config[section]["options"].items() if name not in names}

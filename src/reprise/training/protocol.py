@@ -395,6 +395,11 @@ class Steps(Learner):
         return note
 
 
+def find_training_class(resolved: Resolved) -> type[Training]:
+    """Return the class of the protocol that `resolved.config` names."""
+    return resolve_name(PROTOCOLS[resolved.config["training"]["protocol"]].target)
+
+
 def build_training(resolved: Resolved, replica: int, corpus: Path | None, engine: Engine) -> Training:
     """Make the training that `resolved.config` names, before its first step.
 
@@ -407,10 +412,8 @@ def build_training(resolved: Resolved, replica: int, corpus: Path | None, engine
     Raises:
         UserError: The model refuses an option, or the corpus does not fit.
     """
-    protocol = resolved.config["training"]["protocol"]
-    training_class = resolve_name(PROTOCOLS[protocol].target)
     try:
-        return training_class(resolved.config, replica, corpus, engine)
+        return find_training_class(resolved)(resolved.config, replica, corpus, engine)
     except ModelRefused as error:
         file, model = f"config/papers/{resolved.paper}.yaml", resolved.config["model"]["name"]
         raise UserError(f"{resolved.id}: model {model}: {error}; change the option in {file}") from error

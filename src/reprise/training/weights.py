@@ -52,6 +52,19 @@ def describe_weights(resolved: Resolved, replica: int, vocabulary: str | None, a
     }
 
 
+def require_weights(path: Path, resolved: Resolved, replica: int) -> None:
+    """Raise `UserError` where the replica's weights are not."""
+    if not path.is_file():
+        why = "the link leads nowhere" if find_dead_link(path) else "no such file"
+        raise UserError(f"{path}: {why}; {_suggest_training(resolved, replica)}")
+
+
+def _suggest_training(resolved: Resolved, replica: int) -> str:
+    # A replica that has its record trains again only into another file.
+    command = f"python -m reprise train {resolved.id} --tier {resolved.tier} --replica {replica}"
+    return f"run `{command} --output again.json --weights all` and name again.safetensors with --weights"
+
+
 def load_weights(
     path: Path, resolved: Resolved, replica: int, model: nn.Module, vocabulary: str | None
 ) -> tuple[dict[str, int], str]:
@@ -71,13 +84,8 @@ def load_weights(
         UserError: There is no such file, or it is damaged or of another model, configuration, replica or vocabulary.
         OSError: The file cannot be read, which is no damage.
     """
-    # A replica that has its record trains again only into another file.
-    command = f"python -m reprise train {resolved.id} --tier {resolved.tier} --replica {replica}"
-    remedy = f"run `{command} --output again.json --weights all` and name again.safetensors with --weights"
-    if not path.is_file():
-        why = "the link leads nowhere" if find_dead_link(path) else "no such file"
-        raise UserError(f"{path}: {why}; {remedy}")
-    content = read_whole(path)
+    require_weights(path, resolved, replica)
+    remedy, content = _suggest_training(resolved, replica), read_whole(path)
     try:
         metadata, position, tensors = _parse_weights(content)
     except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError):

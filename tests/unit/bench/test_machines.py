@@ -26,6 +26,18 @@ def test_a_twin_is_the_same_replica_made_otherwise_and_is_set_beside_the_seeds()
     assert twin.share_of_sd == pytest.approx(0.1 / 0.2)
 
 
+def test_replicas_of_another_length_say_nothing_about_the_sd_of_a_twin():
+    def change(record, options):
+        training = {**record["config"]["training"], "options": options}
+        return {**record, "config": {**record["config"], "training": training}, "config_hash": str(options)}
+
+    long = [change(one, {"max_epochs": 99}) for one in SEEDS]
+    short = [change(one, {"max_epochs": 1}) for one in (record(0, 9.0), record(0, 9.5, device=INTEL))]
+    (twin,) = find_twins([*long, *short])
+    assert twin.difference == pytest.approx(0.5)
+    assert twin.share_of_sd is None
+
+
 def test_builds_of_one_release_and_copies_of_a_record_are_no_twins():
     assert not list(find_twins([*SEEDS, record(1, 4.2, torch="2.13.0+cu130"), SEEDS[2]]))
 

@@ -89,6 +89,7 @@ def test_the_configuration_is_checked_without_what_trains_or_draws():
     ("content", "message"),
     [
         ("SIZES = {}\n\nclass Broken(:\n", r"broken\.py, line 3: SyntaxError: invalid syntax; correct the file"),
+        ("raise SyntaxError('no place')\n", r"broken\.py, line 1: SyntaxError: no place"),
         ("SIZES = {}\nWIDTH = SIZES['width']\n", r"broken\.py, line 2: KeyError: 'width'; correct the file"),
         ("Size = 3\n", r"no 'Broken' in .*broken\.py"),
         ("import no_such_package\n", "no_such_package, which is not installed"),

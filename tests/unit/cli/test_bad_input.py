@@ -95,6 +95,13 @@ KINDS = {
     "a display beside README": (f"{RENDER} --readme", "--readme", "alone", "collect --tier quick"),
     "a report beside README": ("render --tier quick --readme --report", "--readme", "alone", "collect --tier quick"),
     "an unknown engine": (f"{TRAIN} 0 --engine fast --output again.json", "engine", "fast"),
+    "a record under another ending": (f"{TRAIN} 0 --output again.safetensors", "--output again.safetensors", ".json"),
+    "weights in the place of new ones": (
+        *(f"{TRAIN} 0 --weights all --output again.json", "again.safetensors", "--output"),
+        written("again.safetensors", "mine"),
+    ),
+    "a record beside a text": (f"evaluate {RNN} --tier quick --text a --record b.json", "--record", "--text"),
+    "no weights": ("sample words/s-rnn-4 --tier quick", "s-rnn-4", "no such file"),
     "a replica below 0": (f"{TRAIN} -1", "--replica", "-1"),
     "no threads": (f"{TRAIN} 0 --threads 0", "--threads", "0"),
     "too many threads": (f"{TRAIN} 0 --threads 1025", "--threads", "1025"),

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from experiment_helpers import DIGITS, SENTENCES, experiment, jobs_of, make_corpus, records, run, small, write
 
-from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, Interrupted
+from reprise.catalogue.protocols import PROTOCOLS
+from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, Interrupted
 from reprise.evidence.collect import collect
 from reprise.files import write_atomically
 from reprise.records.record import read_record
@@ -215,6 +216,14 @@ def test_a_signal_in_any_piece_of_work_stops_the_run(tmp_path, monkeypatch, piec
     monkeypatch.setattr(FinalDigit, "advance", advance)
     timebox.Runner([[job] for job in jobs], math.inf, lambda line: None).run()
     assert all(job.output.exists() for job in jobs)
+
+
+def test_modules_of_ones_own_share_torchs_random_numbers_and_train_one_at_a_time(place, monkeypatch, capsys):
+    write(small("a"))
+    monkeypatch.setitem(PROTOCOLS, "subsequence-sgd", replace(PROTOCOLS["subsequence-sgd"], any_module=True))
+    assert run("--at-once", "2") == EXIT_USAGE
+    assert "--at-once: p/a " in capsys.readouterr().err
+    assert run("--at-once", "1") == 0
 
 
 def test_trainings_at_once_leave_what_they_leave_one_after_another(tmp_path):

@@ -92,20 +92,23 @@ def test_a_word_that_a_model_cannot_read_is_named():
         Text(CHARACTERS + BIGRAMS, "line").read_symbols("The")
 
 
-def test_a_translation_takes_a_sentence_and_no_prompt(monkeypatch, capsys):
+def test_a_translation_takes_a_sentence_and_nothing_that_is_drawn(monkeypatch, capsys):
     translator = SimpleNamespace(translate=lambda source, *_: f"[{source}]")
     for name, value in {
         "find_experiment": (None, SimpleNamespace(id="p/e")),
+        "require_trained": None,
         "find_corpus": None,
         "load_trained": SimpleNamespace(training=translator),
         "_note_other_weights": None,
     }.items():
         monkeypatch.setattr(f"reprise.cli.sample.{name}", lambda *_, value=value: value)
-    options = dict.fromkeys(("experiment", "tier", "corpus", "weights", "beam"))
-    sample_command(make_arguments(**options, replica=0, source="a", prompt=""))
+    drawing = {"prompt": "x", "temperature": 0.5, "top_k": 3, "seed": 0}
+    options = dict.fromkeys(("experiment", "tier", "corpus", "weights", "beam", *drawing)) | {"replica": 0}
+    sample_command(make_arguments(**options, source="a"))
     assert capsys.readouterr().out == "[a]\n"
-    with pytest.raises(UserError, match="--prompt"):
-        sample_command(make_arguments(**options, replica=0, source="a", prompt="x"))
+    for name, value in drawing.items():
+        with pytest.raises(UserError, match=f"--{name.replace('_', '-')}"):
+            sample_command(make_arguments(**options | {name: value}, source="a"))
 
 
 def test_neighbours_are_the_nearest_by_cosine_of_what_rows_do_not_share():

@@ -360,6 +360,8 @@ def test_a_model_that_did_not_learn_says_nothing_of_its_own_places():
     assert (
         decide(same, add_metric(runs("a", LOW), *[0.9] * 3), add_metric(runs("b", LOW), *FAILED)).answer == NOT_JUDGED
     )
+    best = claim("equivalence", optimum=[["a", "b", "c"], ["d", "e", "f"]], margin=margin(0.1), learned=LEARNED)
+    assert decide(best, *(add_metric(runs(n, LOW), *FAILED) for n in "abcdef")).answer == NOT_JUDGED
 
 
 def test_the_pair_with_the_largest_p_decides_by_rank():

@@ -227,6 +227,10 @@ def test_a_model_of_translation_translates_greedily_and_with_a_beam(small):
         of_beam_1, of_beam_4 = (translate_by_beam(model, read, training.end, max_length, n, banned) for n in (1, 4))
         assert training.translate(source, max_length, 1).split() == [vocabulary[word] for word in of_beam_1]
         assert training.translate(source, max_length, 4).split() == [vocabulary[word] for word in of_beam_4]
+        # Words are cut as the corpus cuts them.
+        assert training.translate(f"{source}, {source}", max_length, 1) == training.translate(
+            f"{source} , {source}", max_length, 1
+        )
     with pytest.raises(UserError, match="--source"):
         training.translate("  ", 5, 1)
 

@@ -58,7 +58,14 @@ def _read_aligned_lines(raw: Path, name: str) -> list[tuple[str, str]]:
 
 
 def _make_pair(source: str, target: str, lowercase: bool) -> Pair:
-    source, target = (text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") for text in (source, target))
-    if lowercase:
-        source, target = source.lower(), target.lower()
-    return tokenise_13a(_ELISION.sub("' ", source)), tokenise_13a(target)
+    return cut_french(source, lowercase), tokenise_13a(_normalise(target, lowercase))
+
+
+def cut_french(line: str, lowercase: bool) -> list[str]:
+    """Return the words of a line of French."""
+    return tokenise_13a(_ELISION.sub("' ", _normalise(line, lowercase)))
+
+
+def _normalise(line: str, lowercase: bool) -> str:
+    line = line.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return line.lower() if lowercase else line

@@ -118,7 +118,7 @@ class GroupedEngine:
         return words, k, e, h.flatten(0, 1)
 
     def _differentiate_softmax(self, s: Tensor, y: Tensor, share: float) -> tuple[float, Tensor, Tensor, Tensor]:
-        """Softmax input s (n, H), targets (n,): summed loss; derivatives by s (n, H), W_o^T (H, V) and b_o (V,)."""
+        """Return the summed loss, and its derivatives by s (n, H), W_o^T (H, V) and b_o (V,), of targets y (n,)."""
         L = self.linear(s, self.W_o_T.T, self.b_o)  # (n, V)
         db_o = torch.zeros_like(self.b_o)
         loss = self._softmax_minus_target(L, y, db_o)
@@ -272,7 +272,7 @@ class WordMatrices:
         self.window_matrices = Matrices(**sizes, matrices=self.padded, matrix_of_row=k, order=order)
 
     def multiply(self, t: int, h: Tensor) -> Tensor:
-        """U^k_b h_b of each row b of step t: h (B, H) -> (B, H)."""
+        """Multiply each row b of h by its word's matrix at step t, U^k_b h_b: (B, H) -> (B, H)."""
         out = torch.empty_like(h)
         self.library.multiply(self.window_matrices, t, h, out)
         return out

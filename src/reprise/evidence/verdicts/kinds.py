@@ -16,7 +16,7 @@ from reprise.evidence.statistics import (
     compute_mean,
     compute_rank_sum_p,
 )
-from reprise.evidence.verdicts import AGREES, COUNTED, DISAGREES, UNDECIDED, Part
+from reprise.evidence.verdicts import AGREES, COUNTED, DISAGREES, NOT_JUDGED, UNDECIDED, Part
 from reprise.evidence.verdicts.means import decide_means
 from reprise.units import is_lower_better
 
@@ -165,8 +165,7 @@ def decide_optimum(claim: Claim, table: Table) -> Verdict:
     best = verdicts_at[chosen]
     if not best.comparisons:
         return best
-    answer = DISAGREES if all(refuted) else UNDECIDED
-    answer = AGREES if best.answer == AGREES else answer
+    answer = best.answer if best.answer in (AGREES, NOT_JUDGED) else DISAGREES if all(refuted) else UNDECIDED
     kind = "lowest" if all(one.estimate >= 0 for one in best.comparisons) else "best"
     place = Listed(kind=kind, titles=tuple(table.runs[sweep[chosen]].title for sweep in claim.optimum))
     return best.model_copy(update={"answer": answer, "notes": (place, *best.notes)})

@@ -33,8 +33,8 @@ class CharacterWindows(Steps):
     """Make steps 0, 1, …, `steps` - 1 on `batch_size` windows of `length` characters, each of which predicts the next.
 
     With the `window_state` zero, windows begin anywhere, drawn with replacement, and are read from a zero state. With
-    carried, each of the streams begins at a random place. It continues where its last window ended, with its state. At
-    the end of the book it returns to the beginning, with a zero state.
+    carried, each of the streams begins at a random place. It continues where its last window ended, with its state.
+    Beyond the last place it goes on at one of the first `length` places, with a zero state.
 
     The loss is logged every `log_every` steps. It is the mean over the step's own characters before its update, in
     nats. Texts are written after the update, every `sample_every` steps.

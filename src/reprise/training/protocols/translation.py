@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from reprise.data.corpus import SENTENCE_END, SPLITS, UNKNOWN, Split
+from reprise.data.pairs.multi30k import cut_french
 from reprise.data.pairs.pairs import get_source, get_test_lines, is_parallel
 from reprise.engines.choice import choose_reference
 from reprise.errors import UserError
@@ -108,9 +109,9 @@ class Translation(BatchEpochs):
         return 0.0
 
     def translate(self, sentence: str, max_length: int, width: int) -> str:
-        """Translate a sentence, its unknown words read as `<unk>`: by the likeliest word each time, or by a beam."""
+        """Translate a French sentence, its unknown words read as `<unk>`: by the likeliest word, or by a beam."""
         numbers = {word: i for i, word in enumerate(get_source(self.corpus).vocabulary)}
-        words = (sentence.lower() if self.corpus.facts["lowercase"] else sentence).split()
+        words = cut_french(sentence, self.corpus.facts["lowercase"])
         if not words:
             raise UserError("--source: has no words; give a sentence")
         source = torch.tensor([[numbers.get(word, numbers[UNKNOWN])] for word in words])
