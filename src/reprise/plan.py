@@ -207,9 +207,10 @@ class Plan:
         }
 
     def choose_device_option(self, name: str, gpu: int) -> str:
-        """Return the option that keeps a job which was given no GPU off one that it sees."""
+        """Return the device option of a job: it keeps a job which was given no GPU off one that it sees."""
         experiment = self.experiments[name]
-        return "--device cpu" if not gpu and (experiment.device == "auto" or not has_network(experiment)) else ""
+        is_on_cpu = not gpu and (experiment.device == "auto" or not has_network(experiment))
+        return f"--device {'cpu' if is_on_cpu else experiment.device}"
 
     def count_gpus(self) -> int:
         """Count the GPUs that a job can have; on a cluster by its partitions, since the head node has none."""

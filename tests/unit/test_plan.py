@@ -16,7 +16,6 @@ from reprise.cluster import Limits
 from reprise.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, UserError
 from reprise.outputs import Outputs
 from reprise.plan import Plan, Request, require_past, stop_on_error
-from reprise.records.resolved import read_resolved
 from reprise.training.locks import LockHeld, lock_clone, lock_replica
 
 RNN, COUNT, WORDS = "digits/rnn-t5", "digits/count", "words/s-rnn-4"
@@ -50,11 +49,8 @@ def test_a_training_reads_its_configuration_and_its_corpus(toy):
     assert not (toy / "results").exists(), "a plan writes nothing"
 
 
-def test_jobs_read_the_engine_and_device_that_the_command_line_says(toy):
+def test_the_command_line_may_say_what_jobs_see(toy):
     assert {e.engine for e in Plan.load({"tier": "quick", "engine": "reference"}).experiments.values()} == {"reference"}
-    assert main(["resolve", "--tier", "quick", "--engine", "reference", "--device", "cpu"]) == 0
-    resolved = read_resolved(toy / plan().experiments[RNN].get_config_path())
-    assert (resolved.engine, resolved.device) == ("reference", "cpu")
     with pytest.raises(UserError, match="--config datasets: "):
         Plan.load({"tier": "quick", "datasets": plan().project.config.model_dump(by_alias=True)["datasets"]})
 
@@ -109,7 +105,7 @@ def test_replicas_train_together_on_a_gpu_alone(toy):
         assert on.make_request("train_together", 1, RNN).gpu == 1
         assert on.make_request("train", 1, RNN).gpu == 0
     # A job that was given no GPU uses none, even where it sees one.
-    assert [gpu.choose_device_option(RNN, count) for count in (0, 1)] == ["--device cpu", ""]
+    assert [gpu.choose_device_option(RNN, count) for count in (0, 1)] == ["--device cpu", "--device auto"]
 
 
 def test_outputs_of_a_tier_are_its_data_its_displays_and_the_page(toy):

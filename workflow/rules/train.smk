@@ -20,13 +20,10 @@ rule resolve:
         **make_resources("prepare"),
     params:
         tier=TIER,
-        engine=PLAN.project.config.engine,
-        device=PLAN.project.config.device,
     message:
         "writing the resolved configurations of the tier {params.tier}"
     shell:
-        "PYTHONPATH=src python -P -m reprise resolve --tier {params.tier} --engine {params.engine} "
-        "--device {params.device} > {log} 2>&1"
+        "PYTHONPATH=src python -P -m reprise resolve --tier {params.tier} > {log} 2>&1"
 
 
 rule train_together:
@@ -48,6 +45,8 @@ rule train_together:
     params:
         tier=TIER,
         together=lambda wildcards: TOGETHER,
+        # The command line may say another engine and device than the files that jobs read.
+        engine=lambda wildcards: PLAN.experiments[wildcards.id].engine,
         device=lambda wildcards, resources: PLAN.choose_device_option(
             wildcards.id, resources.get("gpu")
         ),
@@ -55,7 +54,7 @@ rule train_together:
         "training {wildcards.id}, all missing replicas together"
     shell:
         "PYTHONPATH=src python -P -m reprise run --tier {params.tier} --experiment {wildcards.id} --resolved "
-        "{params.device} --output {params.together} > {log} 2>&1 || report_kill {log}"
+        "--engine {params.engine} {params.device} --output {params.together} > {log} 2>&1 || report_kill {log}"
 
 
 rule train:
@@ -76,11 +75,12 @@ rule train:
         corpus=lambda wildcards, input: (
             f"--corpus {input.corpus}" if input.get("corpus") else ""
         ),
+        engine=lambda wildcards: PLAN.experiments[wildcards.id].engine,
         device=lambda wildcards: PLAN.choose_device_option(wildcards.id, 0),
         together=lambda wildcards: TOGETHER,
     message:
         "training {wildcards.id}, replica {wildcards.replica}"
     shell:
         "PYTHONPATH=src python -P -m reprise train {wildcards.id} --replica {wildcards.replica} "
-        "--config {input.config} --hash {wildcards.config_hash} {params.corpus} --threads {threads} {params.device} "
-        "--trained {params.together} --output {output} > {log} 2>&1 || report_kill {log}"
+        "--config {input.config} --hash {wildcards.config_hash} {params.corpus} --threads {threads} "
+        "--engine {params.engine} {params.device} --trained {params.together} --output {output} > {log} 2>&1 || report_kill {log}"

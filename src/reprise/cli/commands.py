@@ -93,6 +93,7 @@ TIER = make_argument("--tier", choices=TIERS, help="default: the tier of config/
 WEIGHTS = make_argument(
     "--weights", choices=get_args(Keep), help="which replicas keep their weights; default: as configured"
 )
+ENGINE = make_argument("--engine", help="auto, reference or another engine of the model; default: the configured one")
 DEVICE = make_argument("--device", choices=("auto", "cpu", "cuda"), help="default: the configured one")
 CORPUS = make_argument(
     "--corpus", type=make_file_type("--corpus", "corpus.npz"), help="default: where the pipeline puts it"
@@ -124,7 +125,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         ),
         TIER,
     ],
-    "resolve": [TIER, make_argument("--engine", help="default: the configured one"), DEVICE],
+    "resolve": [TIER],
     "train": [
         make_argument("experiment", help="<paper>/<experiment>, as in config/papers/<paper>.yaml"),
         make_argument("--replica", type=_REPLICA, required=True, help="which replica, from 0"),
@@ -137,7 +138,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
             type=make_file_type("--output", "record.json", suffix=".json"),
             help="the run record; default: where the pipeline puts it",
         ),
-        make_argument("--engine", help="auto, reference or another engine of the model; default: the configured one"),
+        ENGINE,
         DEVICE,
         WEIGHTS,
         make_argument("--threads", type=_THREADS, default=1, help="CPU threads (default 1: a job a core is faster)"),
@@ -158,6 +159,7 @@ ARGUMENTS: dict[str, list[Argument]] = {
         make_argument("--corpora", type=Path, default=Path("data/corpora"), help="the folder of prepared corpora"),
         make_argument("--output", type=Path, default=Path(), help="the folder that gets results/ and logs/"),
         make_argument("--checkpoints", type=Path, default=Path(), help="the folder that gets checkpoints/"),
+        ENGINE,
         DEVICE,
         WEIGHTS,
         make_argument(

@@ -26,10 +26,9 @@ _WIDTH = 200
 """Characters of a line without a terminal."""
 
 
-def load_tier(tier: str | None, **overrides: str | None) -> tuple[Project, list[Resolved]]:
-    """Load the clone of the current folder and the experiments of a tier; None overrides nothing of config.yaml."""
-    stated = {key: value for key, value in {"tier": tier, **overrides}.items() if value is not None}
-    project = load_project(".", stated)
+def load_tier(tier: str | None) -> tuple[Project, list[Resolved]]:
+    """Load the clone of the current folder and the experiments of a tier."""
+    project = load_project(".", {"tier": tier} if tier else None)
     return project, resolve_tier(project)
 
 

@@ -102,7 +102,8 @@ def _make_job(resolved: Resolved, replica: int, options: argparse.Namespace) -> 
     output = options.output / resolved.get_record_path(replica)
     if options.weights:
         resolved = replace(resolved, weights=options.weights)
-    return Job(resolved, replica, output, corpus, resolved.engine, device, root=options.checkpoints)
+    engine = options.engine or resolved.engine
+    return Job(resolved, replica, output, corpus, engine, device, root=options.checkpoints)
 
 
 def _find_jobs_without_corpus(jobs: list[Job], log: Callable[[str], None]) -> list[Job]:

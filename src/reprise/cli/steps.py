@@ -130,7 +130,7 @@ def resolve_command(options: argparse.Namespace) -> None:
 
     Configurations there of experiments that are no longer in config/ are removed.
     """
-    project, experiments = load_tier(options.tier, engine=options.engine, device=options.device)
+    project, experiments = load_tier(options.tier)
     _check_own_models(project, experiments)
     for experiment in experiments:
         write_if_changed(project.root / experiment.get_config_path(), experiment.to_json())
