@@ -19,22 +19,15 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from benchmarks import BENCHES
+from reprise.cli import Parser
 from reprise.errors import EXIT_FAILED, EXIT_USAGE, Failed, UserError, suggest_name
 from reprise.files import describe_os_error, make_output_type
 
 ROOT = Path(__file__).parents[1]
 TABLE, MACHINES, EVALUATIONS = "table", "machines", "evaluations"
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that reports a mistake in one line, as all else is reported."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise the mistake as bad input."""
-        raise UserError(f"{message}; `{self.prog} --help` says what it takes")
 
 
 def make_parser() -> Parser:

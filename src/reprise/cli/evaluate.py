@@ -19,7 +19,7 @@ from reprise.data.own_text import OWN_TEST_SPLITS, replace_test_text
 from reprise.errors import Failed, UserError
 from reprise.files import compute_sha256, entry_exists, require_place, write_json
 from reprise.records.content import require_owner
-from reprise.records.evaluation import BAND_STARTS, BANDS, make_evaluation
+from reprise.records.evaluation import BAND_STARTS, SINGLE_BANDS, make_evaluation
 from reprise.records.model import RunRecord
 from reprise.records.record import ANOTHER, Outcome, read_record
 from reprise.records.resolved import Resolved
@@ -244,7 +244,7 @@ def _show_losses_by_count(training: Any, corpus: Path | None, split: str) -> Non
         raise UserError(f"--by-count {split}: this model reads no text; omit --by-count")
     sums = _make_sums(corpus, [split])[split]
     training.read_words(split, sums.add_batch)
-    bands = {BAND_STARTS[numbers[0]]: name for name, numbers in BANDS.items() if len(numbers) == 1}
+    bands = dict(zip(BAND_STARTS, SINGLE_BANDS, strict=True))
     rows = [
         (side, bands[least], str(n), format_number(loss)) for (side, least), (n, loss) in sums.compute_means().items()
     ]
