@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from reprise.cluster import Limits, limit_request
-from reprise.config.project import CONFIG, Project, load_project
+from reprise.config.project import Project, load_project
 from reprise.config.resolve import resolve_other_tiers, resolve_tier
 from reprise.environment import MIRROR, get_mirror
 from reprise.errors import EXIT_FAILED, Interrupted, UserError, require_known
@@ -35,8 +35,6 @@ TOGETHER = "build/together"
 The rule `train` moves each to its place. Snakemake deletes the outputs of a job that fails, but the records of finished
 replicas are to stay.
 """
-OVERRIDES = {"tier", "papers", "engine", "device", "ldc_wsj", "resources"}
-"""The keys of config.yaml that the command line may override: the rules hand them on, or jobs do without them."""
 _MINUTES_TO_MOVE = 10
 _CLOCK_TOLERANCE = 10.0
 """Seconds by which the clocks of a file server and of this machine may differ."""
@@ -92,8 +90,6 @@ class Plan:
     ) -> "Plan":
         """Read config/ of the current folder; `stated` is what the command line says of it."""
         project = load_project(".", dict(stated))
-        if others := stated.keys() - OVERRIDES:
-            raise UserError(f"--config {min(others)}: jobs would not see it; write it in {CONFIG}")
         return cls(project, resolve_tier(project), partitions)
 
     def _find_absent_file(self, experiment: Resolved) -> str:

@@ -49,10 +49,10 @@ def test_a_training_reads_its_configuration_and_its_corpus(toy):
     assert not (toy / "results").exists(), "a plan writes nothing"
 
 
-def test_the_command_line_may_say_what_jobs_see(toy):
-    assert {e.engine for e in Plan.load({"tier": "quick", "engine": "reference"}).experiments.values()} == {"reference"}
-    with pytest.raises(UserError, match="--config datasets: "):
-        Plan.load({"tier": "quick", "datasets": plan().project.config.model_dump(by_alias=True)["datasets"]})
+def test_the_command_line_may_say_another_engine_and_device(toy):
+    stated = Plan.load({"tier": "quick", "engine": "reference", "device": "cpu"})
+    assert {e.engine for e in stated.experiments.values()} == {"reference"}
+    assert stated.choose_device_option(RNN, 0) == "--device cpu"
 
 
 def test_replicas_whose_raw_file_cannot_be_had_are_left_out(toy, monkeypatch, caplog):

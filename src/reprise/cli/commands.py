@@ -52,7 +52,7 @@ COMMANDS = {
     "prepare": ("steps", "make a corpus from raw files"),
     "resolve": ("steps", "check the configuration and write what training reads"),
     "train": ("train", "train one replica of one experiment and leave its run record"),
-    "run": ("run", "train missing replicas for a given time, experiments with the fewest trained replicas first"),
+    "run": ("run", "train missing replicas, those of experiments with the fewest trained ones first"),
     "collect": ("steps", "gather the run records into metrics, curves and samples"),
     "verify": ("verify", "judge the papers' claims from the run records"),
     "readings": ("verify", "rank choices of open settings by how near our numbers come to the paper's"),

@@ -6,7 +6,7 @@ import argparse
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from reprise.catalogue.protocols import PROTOCOLS
 from reprise.config.strict_yaml import load_yaml
 from reprise.errors import EXIT_INTERRUPTED, Failed, UserError, suggest_name
 from reprise.files import require_place
-from reprise.records.resolved import TIERS, Resolved, read_resolved
+from reprise.records.resolved import ENGINES, TIERS, Resolved, read_resolved
 from reprise.training.devices import claim_gpu, count_visible_gpus, has_network, prepare_environment
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def run_command(options: argparse.Namespace) -> int:
     Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU a job is a
     replica; on a GPU it is all missing replicas of an experiment. Jobs train one after another. To use several cores or
     GPUs, start the command once for each; a process passes over what another one trains. On a GPU --at-once trains
-    several jobs side by side, since one leaves most of it idle. Unfinished trainings are saved in checkpoints/. The
-    same command resumes them.
+    several jobs side by side, since one leaves most of it idle. Modules of one's own train one after another.
+    Unfinished trainings are saved in checkpoints/. The same command resumes them.
 
     The command needs only torch, numpy, pyyaml, rich and safetensors. It reads corpora from a folder. Without pydantic
     it cannot check config/; it then takes the configurations that `reprise resolve` wrote as they are.
@@ -41,8 +41,8 @@ def run_command(options: argparse.Namespace) -> int:
     if options.device == "cuda" and not count_visible_gpus():
         raise UserError("--device cuda: no GPU is visible; write --device auto or cpu")
     experiments = choose_experiments(options.tier, options.paper, options.experiment, options.resolved)
-    if options.at_once > 1:
-        _refuse_shared_random_numbers(experiments)
+    if options.engine not in (None, *ENGINES):
+        raise UserError(f"--engine {options.engine}: no such engine; {suggest_name(options.engine, ENGINES)}")
     if options.device != "cpu" and (visible := count_visible_gpus()) > 1:
         claim_gpu(visible)
     # torch takes seconds to import: only once the input is known to be good.
@@ -51,7 +51,7 @@ def run_command(options: argparse.Namespace) -> int:
     return _train(options, experiments, Log(options.output / "logs" / "run" / f"{options.tier}.log"))
 
 
-def _refuse_shared_random_numbers(experiments: Sequence[Resolved]) -> None:
+def _refuse_shared_random_numbers(experiments: Iterable[Resolved]) -> None:
     """Raise `UserError` for a module of one's own: it may draw torch's random numbers, which all threads share."""
     for resolved in (e for e in experiments if not e.is_check):
         if PROTOCOLS[resolved.config["training"]["protocol"]].any_module:
@@ -71,6 +71,8 @@ def _train(options: argparse.Namespace, experiments: Sequence[Resolved], log: Lo
     for line in damaged_records:
         log(f"left out: {line}")
     jobs = [_make_job(resolved, replica, options) for resolved, replica in list_missing(experiments, roots)]
+    if options.at_once > 1:
+        _refuse_shared_random_numbers(job.resolved for job in jobs)
     left_out = _find_jobs_without_corpus(jobs, log)
     left_out += _find_jobs_without_place([job for job in jobs if job not in left_out], log)
     # Jobs of one experiment that train in a stack are one group, at the place of the first. Each other job is its own.

@@ -46,9 +46,6 @@ def train_command(options: argparse.Namespace) -> None:
         file = "another FILE" if options.output else "FILE"
         print(f"{output}: already there; nothing to train (--output {file} trains it again)")
         return
-    weights = resolved.find_weights(options.replica, output)
-    if weights.parent == output.parent and resolved.keeps_weights(options.replica) and entry_exists(weights):
-        raise UserError(f"--output {output}: its weights would replace {weights}; {_ANOTHER}")
     corpus = _find_corpus(resolved, options.corpus)
     require_place(output, f"--output {output}" if options.output else str(output))
     device = options.device or resolved.device

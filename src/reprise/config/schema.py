@@ -13,13 +13,11 @@ from reprise.config.base import AnyText, DatasetId, Document, Id, Origin, Strict
 from reprise.config.claims import Arithmetic, Claim, Learned
 from reprise.config.datasets import Dataset
 from reprise.config.sections import DataSection, ModelSection, Replicas, Setting, TierEntry, TrainingSection
-from reprise.records.model import Engine as TrainingEngine
-from reprise.records.resolved import Keep
+from reprise.records.resolved import ENGINES, TIERS, Keep
 from reprise.units import Unit
 
-Tier = Literal["quick", "reduced", "paper"]
-# "auto", the names of the engines in reprise.engines, of which a model knows some, and the stack's.
-Engine = Literal["auto", TrainingEngine]
+Tier = Literal[TIERS]
+Engine = Literal[ENGINES]
 Scalar = bool | int | float | str
 
 

@@ -23,8 +23,9 @@ from typing_extensions import TypedDict
 from reprise.errors import UserError
 from reprise.records import evaluation
 from reprise.records.record import REMEDY
+from reprise.records.resolved import ENGINES
 
-Engine = Literal["reference", "fused", "grouped", "stacked"]
+Engine = Literal[ENGINES[1:]]
 """Engines that train a model. In records "numpy" stands for counting and "none" for a check."""
 FormerEngine = Literal["hand", "layerwise"]
 """Engines that records name and that were removed: the readable model trains about as fast."""

@@ -13,6 +13,8 @@ from typing import Any, Literal
 from reprise.errors import UserError
 from reprise.files import dump_canonical_json
 
+ENGINES = ("auto", "reference", "fused", "grouped", "stacked")
+"""Names of engines, of which a model has some; `auto` is the fastest of these."""
 TIERS = ("quick", "reduced", "paper")
 """Protocols of different length, not different hardware."""
 FULL = "paper"

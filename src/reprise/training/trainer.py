@@ -15,13 +15,13 @@ import torch
 from reprise import environment
 from reprise.catalogue.own import compute_source_digest, is_own
 from reprise.engines.stack import Stack
-from reprise.errors import Interrupted, is_memory_error
+from reprise.errors import Interrupted, UserError, is_memory_error
 from reprise.files import entry_exists
 from reprise.records.record import make_record, write_record
 from reprise.records.resolved import Resolved
 from reprise.training.checkpoint import CheckpointFile, DamagedCheckpoint
 from reprise.training.progress import TrainingProgress
-from reprise.training.protocol import Diverged, Training
+from reprise.training.protocol import Diverged, Learner, Training
 from reprise.training.provenance import collect_code_facts
 from reprise.training.run_facts import collect_run_facts, reset_peak_memory
 from reprise.training.stop_signals import catch_stop_signals
@@ -169,7 +169,9 @@ class Trainer:
         write_record(job.output, member.record)
 
     def _resume(self) -> None:
-        self.checkpoint.load(self.progress.print_text, self._restore)
+        if self.checkpoint.load(self.progress.print_text, self._restore) is None:
+            for member in self.members:
+                _refuse_to_replace_weights(member.job, member.training)
         if training := next((member.training for member in self.active if member.training.done), None):
             self.progress.print_text(f"goes on from {training.unit} {training.done:g}")
 
@@ -205,6 +207,14 @@ class Trainer:
         self.checkpoint.save({"training": training, "seconds": self.measure_seconds(), "resumed": self.resumed})
         now = time.perf_counter()
         self.save_at = now + max(self.pause, _WORK_PER_SAVE * (now - start))
+
+
+def _refuse_to_replace_weights(job: Job, training: Training) -> None:
+    """Raise `UserError` where weights would be written over a file beside a record of the user's choice."""
+    path = job.resolved.find_weights(job.replica, job.output)
+    is_written = isinstance(training, Learner) and job.resolved.keeps_weights(job.replica)
+    if is_written and path.parent == job.output.parent and entry_exists(path):
+        raise UserError(f"{path}: is there already, and weights would replace it; name another file with --output")
 
 
 def _save_reported_weights(job: Job, training: Training) -> dict[str, str]:

@@ -102,6 +102,7 @@ KINDS = {
     ),
     "a record beside a text": (f"evaluate {RNN} --tier quick --text a --record b.json", "--record", "--text"),
     "no weights": ("sample words/s-rnn-4 --tier quick", "s-rnn-4", "no such file"),
+    "an unknown engine to run": ("run --tier quick --engine fusd", "--engine fusd", "did you mean 'fused'"),
     "a replica below 0": (f"{TRAIN} -1", "--replica", "-1"),
     "no threads": (f"{TRAIN} 0 --threads 0", "--threads", "0"),
     "too many threads": (f"{TRAIN} 0 --threads 1025", "--threads", "1025"),
@@ -193,6 +194,10 @@ FAIL = {"claims altered", "a file where a folder is wanted", "a file for the res
 FAIL |= {"a folder for metrics", "a folder for claims"}
 
 
+def list_outputs():
+    return sorted(path for folder in ("results", "data") for path in Path(folder).rglob("*"))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_bad_input_is_one_line_with_file_and_key_also_with_quiet(kind, clone, monkeypatch, capsys):
     command, file, key, *before = KINDS[kind]
@@ -202,7 +207,7 @@ def test_bad_input_is_one_line_with_file_and_key_also_with_quiet(kind, clone, mo
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     for step in before:
         step() if callable(step) else cli.main(step.split())
-    paths = sorted(Path("results").rglob("*"))
+    paths = list_outputs()
     capsys.readouterr()
     assert cli.main([*command.split(), "--quiet"]) == (1 if kind in FAIL else 2)
     lines = capsys.readouterr().err.splitlines()
@@ -210,4 +215,4 @@ def test_bad_input_is_one_line_with_file_and_key_also_with_quiet(kind, clone, mo
     assert lines[0].startswith("reprise: ")
     assert file in lines[0]
     assert key in lines[0]
-    assert sorted(Path("results").rglob("*")) == paths
+    assert list_outputs() == paths

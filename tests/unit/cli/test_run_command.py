@@ -224,6 +224,7 @@ def test_modules_of_ones_own_share_torchs_random_numbers_and_train_one_at_a_time
     assert run("--at-once", "2") == EXIT_USAGE
     assert "--at-once: p/a " in capsys.readouterr().err
     assert run("--at-once", "1") == 0
+    assert run("--at-once", "2") == 0  # nothing is missing
 
 
 def test_trainings_at_once_leave_what_they_leave_one_after_another(tmp_path):

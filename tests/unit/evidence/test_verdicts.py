@@ -360,8 +360,15 @@ def test_a_model_that_did_not_learn_says_nothing_of_its_own_places():
     assert (
         decide(same, add_metric(runs("a", LOW), *[0.9] * 3), add_metric(runs("b", LOW), *FAILED)).answer == NOT_JUDGED
     )
-    best = claim("equivalence", optimum=[["a", "b", "c"], ["d", "e", "f"]], margin=margin(0.1), learned=LEARNED)
+
+
+def test_an_optimum_with_a_model_that_did_not_learn_is_not_judged_unless_it_is_refuted():
+    best = claim("equivalence", optimum=[["a", "b", "c"], ["d", "e", "f"]], margin=margin(0.01), learned=LEARNED)
     assert decide(best, *(add_metric(runs(n, LOW), *FAILED) for n in "abcdef")).answer == NOT_JUDGED
+    # No place is the best of both sweeps: of the first the second is, of the second the first.
+    values = {"a": HIGH, "b": LOW, "c": HIGH, "d": LOW, "e": HIGH, "f": HIGH}
+    learned = [add_metric(runs(n, v), *(FAILED if n == "c" else [0.9] * 3)) for n, v in values.items()]
+    assert decide(best, *learned).answer == DISAGREES
 
 
 def test_the_pair_with_the_largest_p_decides_by_rank():

@@ -1,12 +1,14 @@
 """The originals of the books' texts: what was printed, what was logged, and what is counted in both."""
 
 import csv
+from types import SimpleNamespace
 
 import pytest
 from config_helpers import ROOT, project
 
 from reprise.data.text.books import clean_text
 from reprise.evaluation.text_measures import BookVocabulary, measure_texts
+from reprise.report.papers.books import tables
 from reprise.report.papers.books.tables import is_printed_as_logged
 
 
@@ -39,3 +41,13 @@ def test_the_originals_share_of_words_is_counted_in_its_log(mirror, book, file):
     (counted,) = [value for name, value, _ in measure_texts(texts, vocabulary) if name == "words_in_book"]
     reported = project().papers["books"].experiments[book].reported
     assert [r.value for r in reported if r.metric == "words_in_book"] == [round(counted, 4)]
+
+
+def test_claims_about_one_book_bear_its_title(monkeypatch):
+    texts = {("grimm", "a"): "agrees: U1", ("quijote", "a"): "agrees: U1", ("grimm", "b"): "agrees: U1, U2"}
+    monkeypatch.setattr(
+        tables.verdicts, "summarise_claims", lambda _, names, patterns: texts.get((*names, *patterns), "")
+    )
+    context = SimpleNamespace(get_title=str.capitalize)
+    cells = [tables._summarise_claims_of_books(context, ["grimm", "quijote"], pattern) for pattern in "abc"]
+    assert cells == ["agrees: U1", "agrees: U1, U2 (Grimm)", ""]

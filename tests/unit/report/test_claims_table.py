@@ -5,7 +5,7 @@ import math
 import pytest
 from report_case import contexts, project
 
-from reprise.evidence.decisions import Difference, Gap, Term
+from reprise.evidence.decisions import Curvature, Difference, Gap, Term, Trend
 from reprise.evidence.verdicts import JUDGED
 from reprise.report.papers.shared.tables import claims
 from reprise.report.parts.rows import make_comparison_cells, select_marks
@@ -48,8 +48,17 @@ def make_cells(printed, titles="AB", means=(1.0, 1.0), label="", metrics=("perpl
     }
     rest = dict.fromkeys(("bartlett_p", "paper", "paper_unit", "paper_band", "size", "ratio"))
     numbers |= changed
-    kind = Gap if label else Difference
+    kind = numbers.pop("kind", Gap if label else Difference)
     return make_comparison_cells(kind(label=label, answer="agrees", terms=terms, borrowed=("b",), **numbers, **rest))
+
+
+@pytest.mark.parametrize(
+    ("kind", "estimate", "change"),
+    [(Trend, -math.log(0.99) / math.log(2), "−1.00 % per doubling"), (Curvature, 0.02, "+0.97 % per squared doubling")],
+)
+def test_slopes_are_given_per_doubling(kind, estimate, change):
+    cells = make_cells((None, None), kind=kind, estimate=estimate, interval=None, error=None)
+    assert cells.ours == change
 
 
 def test_differences_of_perplexities_are_in_per_cent_of_the_higher():

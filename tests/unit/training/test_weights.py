@@ -112,6 +112,23 @@ def test_weights_are_kept_of_the_replicas_that_the_setting_names(small, keep, re
     assert [full.keeps_weights(replica) for replica in range(2)] == [True, False]
 
 
+def test_weights_beside_a_record_elsewhere_are_replaced_by_a_resumed_training_alone(small, tmp_path):
+    (job,) = jobs_of([experiment(small, "recall")], tmp_path)
+    job, weights = replace(job, output=tmp_path / "again.json"), tmp_path / "again.safetensors"
+    weights.write_text("mine", encoding="utf-8")
+    with pytest.raises(UserError, match=r"again\.safetensors: is there already"):
+        run_jobs([job])
+    assert weights.read_text(encoding="utf-8") == "mine"
+    run_jobs([replace(job, resolved=replace(job.resolved, weights="none"))])
+    job.output.unlink()
+    weights.unlink()
+    with pytest.raises(Interrupted):
+        run_jobs([replace(job, watch=lambda: "a test")])
+    weights.write_text("of a training that was killed before it wrote its record", encoding="utf-8")
+    (record,) = run_jobs([job])
+    assert record["run"]["weights_sha256"] == digest(weights)
+
+
 def test_a_record_says_what_code_made_it(small, tmp_path):
     (record,) = run_jobs(jobs_of([experiment(small, "tagging")], tmp_path))
     run = record["run"]

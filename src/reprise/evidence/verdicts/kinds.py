@@ -165,7 +165,9 @@ def decide_optimum(claim: Claim, table: Table) -> Verdict:
     best = verdicts_at[chosen]
     if not best.comparisons:
         return best
-    answer = best.answer if best.answer in (AGREES, NOT_JUDGED) else DISAGREES if all(refuted) else UNDECIDED
+    answer = AGREES if best.answer == AGREES else DISAGREES if all(refuted) else UNDECIDED
+    if answer == UNDECIDED and best.answer == NOT_JUDGED:
+        answer = NOT_JUDGED
     kind = "lowest" if all(one.estimate >= 0 for one in best.comparisons) else "best"
     place = Listed(kind=kind, titles=tuple(table.runs[sweep[chosen]].title for sweep in claim.optimum))
     return best.model_copy(update={"answer": answer, "notes": (place, *best.notes)})

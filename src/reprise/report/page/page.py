@@ -52,7 +52,7 @@ from reprise.report.parts.wording import TIER_NAMES
 from reprise.report.render import find_absence, make_table
 
 TIERS = {
-    FULL: "the papers' protocols, but for the deviations that each paper lists",
+    FULL: "the papers' protocols, but for the deviations that we list",
     "reduced": "the papers' sizes with fewer epochs or folds, or less or other text",
     "quick": "minutes: every step of the pipeline on generated data; no replication",
 }

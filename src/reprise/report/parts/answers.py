@@ -34,7 +34,7 @@ class Answer:
 
     @property
     def is_full_tier(self) -> bool:
-        """Return whether the answer is from the paper's own protocol."""
+        """Return whether the answer is from the tier `paper`."""
         return self.tier == FULL
 
     @property

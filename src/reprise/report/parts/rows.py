@@ -471,10 +471,10 @@ def _format_change(
     if comparison.scale == "log":
         unit = " %"
         if isinstance(comparison, Trend):
-            # The slope over log x is the change where x grows e times.
+            # Over log x a slope is the change where x grows e times.
             values, unit = [math.log(2) * number for number in values], " % per doubling"
         elif isinstance(comparison, Curvature):
-            unit = " % per squared e-fold"
+            values, unit = [math.log(2) ** 2 * number for number in values], " % per squared doubling"
         values = [100 * math.expm1(number) for number in values]
         decimals = _choose_percent_decimals(values[1:] or values)
     else:

@@ -316,7 +316,7 @@ def _make_document(context: Context, answers: Sequence[Answer]) -> Document:
 def _list_number_distances(document: Document) -> list[NumberDistance]:
     """List the distances from a document's numbers as chosen, and under the nearest setting of equal rank.
 
-    Return nothing where the paper's own protocol was not run, or has too few numbers to compare.
+    Return nothing where the tier `paper` was not run, or has too few numbers to compare.
     """
     paper = document.context.paper
     if document.context.tier != FULL:

@@ -137,8 +137,7 @@ def _list_details(context: Context, claim: Claim, decision: Decision) -> list[st
         lines.append(f"{wording.TIER_NAMES[FULL]}: {ANSWER_NAMES[full_tier_decision.answer]}.")
     if decision.settings and decision.settings.of > 1:
         lines.append(
-            f"The estimate is on the claim's side in {decision.settings.holds} of {decision.settings.of} settings; "
-            "one of them is ours as chosen."
+            f"The estimate is on the claim's side in {decision.settings.holds} of {decision.settings.of} settings."
         )
     return [
         *lines,
