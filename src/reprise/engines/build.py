@@ -66,8 +66,10 @@ C_TYPES: dict[str, Any] = {
 
 
 def get_address(value: Tensor | np.ndarray | int | None) -> int | None:
-    """Return where the numbers lie; ValueError unless they lie side by side."""
+    """Return where the numbers lie; ValueError unless they lie side by side in the memory of the CPU."""
     tensor = isinstance(value, Tensor)
+    if tensor and value.device.type != "cpu":
+        raise ValueError(f"numbers on {value.device} cannot be passed to C++")
     if tensor or isinstance(value, np.ndarray):
         if not (value.is_contiguous() if tensor else value.flags.c_contiguous):
             raise ValueError("numbers that do not lie side by side cannot be passed to C++")

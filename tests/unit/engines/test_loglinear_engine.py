@@ -121,3 +121,33 @@ def test_rmsprop_by_rows_is_torchs_over_all_rows():
             lazy.restore(saved)
     torch.testing.assert_close(ours["E"], theirs.detach(), rtol=1e-5, atol=1e-6)
     assert (lazy.seen["E"] < 40).any()
+
+
+SETTINGS = RMSPropSettings(learning_rate=0.1, rho=0.9, epsilon=1e-8)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("type_", [-1, 2051])
+def test_types_of_another_model_are_refused(kind, type_):
+    made = model(kind)
+    engine, (x, y) = FusedEngine(made), windows(made, 8, 4, 3)
+    for words, targets in ((torch.full_like(x, type_), y), (x, torch.full_like(y, type_)), (x, y.int())):
+        with pytest.raises(ValueError, match=r"types must be .*in 0 \.\. "):
+            engine.train(words, targets, SETTINGS)
+        with pytest.raises(ValueError, match=r"types must be .*in 0 \.\. "):
+            engine.evaluate(words, targets)
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_carried_state_is_of_as_many_texts_and_stays_where_probabilities_are_asked(kind):
+    made = model(kind)
+    engine, (x, y) = FusedEngine(made), windows(made, 8, 4, 3)
+    engine.reset(4)
+    engine.evaluate(x, y)
+    carried = [part.clone() for layer in engine.state for part in layer]
+    engine.compute_log_probabilities(x)
+    assert all(torch.equal(*pair) for pair in zip(carried, (p for layer in engine.state for p in layer), strict=True))
+    with pytest.raises(ValueError, match="of 4 texts, not 3"):
+        engine.evaluate(x[:, :3], y[:3])

@@ -9,6 +9,7 @@ import torch
 from compiler_helpers import needs_compiler
 from corpus_helpers import random_split
 
+from reprise.engines import build
 from reprise.engines.rntn.native import FusedEngine
 from reprise.engines.rntn.reference import ReferenceEngine
 from reprise.engines.rntn.subsequences import SGDSettings, Subsequences, cut_subsequences
@@ -142,3 +143,17 @@ def test_a_slice_knows_its_place_in_the_epoch():
     part = data.slice(1, 3).slice(1, 2)
     assert (part.first_token, part.inputs.tolist(), part.reset.tolist()) == (5, [9, 15, 16], [True])
     assert part.offsets.tolist() == [0, 3]
+
+
+@needs_compiler
+def test_a_subsequence_beyond_the_longest_is_refused():
+    engine = FusedEngine(RNTN(100, 5))
+    data = cut_subsequences(sentences(65), start=9, length=65)
+    with pytest.raises(ValueError, match="at most 64 words"):
+        engine.evaluate(data)
+    assert engine.evaluate(cut_subsequences(sentences(64), start=9, length=64)) > 0
+
+
+def test_numbers_elsewhere_than_on_the_cpu_have_no_address():
+    with pytest.raises(ValueError, match="numbers on meta"):
+        build.get_address(torch.empty(3, device="meta"))

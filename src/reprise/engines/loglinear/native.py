@@ -81,6 +81,7 @@ class FusedEngine:
 
     def __init__(self, model: LogLinearRNN) -> None:
         self.state: State | None = None
+        self.V = model.V
         self.p = copy_to_huge_pages({name: value.detach() for name, value in model.state_dict().items()})
         classes = Classes.from_features(model.features, model.E) if model.features else None
         one_hot_input, softmax = (rows.columns == model.V for rows in (model.psi_rows, model.phi_rows))
@@ -93,6 +94,7 @@ class FusedEngine:
     @torch.no_grad()
     def train(self, x: Tensor, y: Tensor, settings: RMSPropSettings) -> float:
         """Make one step; see `ReferenceEngine.train`."""
+        self._require_types(y)
         h = self._run_forward(x)
         losses = self.output.compute_losses(_select_states(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
         if floor := settings.floor:
@@ -104,16 +106,29 @@ class FusedEngine:
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
+        self._require_types(y)
         return (
             self.output.compute_losses(_select_states(self._run_forward(x), y), y.reshape(-1).contiguous()).sum().item()
         )
 
     @torch.no_grad()
     def compute_log_probabilities(self, x: Tensor) -> Tensor:
-        return self.output.compute_log_p(self._run_forward(x)[-1])
+        """Compute log p of the words after x (T, B), (B, V); the carried state stays as it is."""
+        carried = self.state
+        log_p = self.output.compute_log_p(self._run_forward(x)[-1])
+        self.state = carried
+        return log_p
+
+    def _require_types(self, types: Tensor) -> None:
+        """Refuse numbers that are no types of the model, which C++ would take for places in memory."""
+        if types.dtype != torch.int64 or not 0 <= types.min() <= types.max() < self.V:
+            raise ValueError(f"types must be int64 in 0 .. {self.V - 1}")
 
     def _run_forward(self, x: Tensor) -> Tensor:
         """Compute the last layer's states (T, B, H) of words x (T, B); replace the carried state, if there is one."""
+        self._require_types(x)
+        if self.state is not None and len(self.state[0][0]) != x.shape[1]:
+            raise ValueError(f"the carried state is of {len(self.state[0][0])} texts, not {x.shape[1]}")
         self.ids, self.number = self.input.row_of_type[x].unique(return_inverse=True)
         self.e = self.input.get_rows(self.ids)
         h, number = self.e, self.number

@@ -98,6 +98,8 @@ class FusedEngine:
         for tokens in (data.inputs, data.targets):
             if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self.V:
                 raise ValueError(f"token ids must be in 0 .. {self.V - 1}")
+        if len(data) and np.diff(data.offsets).max() > MAX_LENGTH:
+            raise ValueError(f"subsequences must have at most {MAX_LENGTH} words")
         return Data(
             inputs=np.ascontiguousarray(data.inputs, np.int32),
             targets=np.ascontiguousarray(data.targets, np.int32),
