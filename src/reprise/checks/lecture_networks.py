@@ -2,11 +2,13 @@
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from reprise.checks import Finding, count_parameters
+from reprise.models.bidirectional import Tagger
 from reprise.models.recall_networks import GRU, LSTM, RNN, RecallNetwork
 
 _LAWS = {"recurrent_law": "gaussian", "recurrent_scale": 1.0, "input_std": 1.0}
@@ -81,21 +83,26 @@ def _measure_memory(unit: str, texts: Callable[[int], Iterable[Tensor]]) -> Iter
 def check_bidirectional_parameters() -> Iterator[Finding]:
     """Check section 2.5: two directions take twice the weights and biases of one. The output has one bias."""
     for hidden in (10, 100):
-        yield _compare_doubled(f"recurrent layer, H = {hidden}", hidden)
+        one, two = (_count_recurrent(tagger) for tagger in _make_taggers(hidden, _V))
+        yield Finding(f"recurrent layer, H = {hidden}", abs(two / one / 2 - 1), 1)
 
 
 def check_bidirectional_parameters_and_output() -> Iterator[Finding]:
-    """Check the same with U and c of equation 19 for some numbers of classes. Both directions share c."""
-    for classes in (17, 10_000):
-        yield _compare_doubled(f"with the output layer, {classes:,} classes", 100, classes)
+    """Check the same with U of equation 19, without its c, which both directions share."""
+    for hidden, classes in product((10, 100), (17, 10_000)):
+        one, two = (_count_recurrent(tagger) + tagger.U.numel() for tagger in _make_taggers(hidden, classes))
+        yield Finding(f"with the output layer, H = {hidden}, {classes:,} classes", abs(two / one / 2 - 1), 1)
 
 
-def _compare_doubled(name: str, hidden: int, classes: int = 0) -> Finding:
-    one, two = (
-        count_parameters(nn.RNN(50, hidden, bidirectional=both)) + (hidden * (1 + both) + 1) * classes
-        for both in (False, True)
-    )
-    return Finding(name, abs(two / one / 2 - 1), 1)
+def _make_taggers(hidden: int, classes: int) -> list[Tagger]:
+    """Make the networks of one and of two directions, of one layer."""
+    settings = {"embedding_size": 50, "hidden_size": hidden, "layers": 1, "lower_layer": "both", "activation": "tanh"}
+    return [Tagger(_V, classes, directions=directions, **settings) for directions in ("forward", "both")]
+
+
+def _count_recurrent(tagger: Tagger) -> int:
+    """Count the weights and biases of the recurrent layer, of one or both directions."""
+    return count_parameters(tagger.network.right) + count_parameters(tagger.network.left)
 
 
 def _make_networks() -> dict[str, RecallNetwork]:
