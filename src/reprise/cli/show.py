@@ -240,7 +240,7 @@ def _list_judged_settings(paper: Paper, decision: Decision | None) -> dict[str, 
         "alternatives": [
             (name_alternative(paper, suffix), alternative)
             for suffix, alternative in decision.alternatives.items()
-            if alternative.answer in JUDGED
+            if alternative.answer in JUDGED and suffix not in decision.co_primary
         ],
     }
 

@@ -139,10 +139,12 @@ def _make_row(name: str, decision: Decision) -> tuple[str, ...]:
 
 def _format_answer(decision: Decision) -> str:
     from reprise.evidence.verdicts import NOT_RUN
+    from reprise.report.parts.rows import BUDGETS
 
     if decision.answer == NOT_RUN and all(note.kind == "not-at-tier" for note in decision.notes):
         return "not in this tier"
-    return decision.answer + (" (reduced budget)" if decision.budget == "reduced" else "")
+    budget = BUDGETS[decision.budget]
+    return f"{decision.answer} ({budget})" if budget else decision.answer
 
 
 def summarise_answers(claims: Mapping[str, Mapping[str, Decision]]) -> str:

@@ -1,6 +1,6 @@
 """Mistakes that pydantic finds, as one line that names the file, the key and the remedy."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -26,6 +26,8 @@ _TYPES = {
     "dict_type": "a mapping",
 }
 _MISSING = "missing; add it"
+_NOTATIONS = {"Setting": " {value: …, from: …}", "Margin": " {value: …, is: …, from: …}"}
+"""How mappings are written that users take for a single value, by the names of their classes."""
 _BOUNDS = {
     "greater_than": "above",
     "greater_than_equal": "of at least",
@@ -78,11 +80,26 @@ def parse_model(
         errors = [(_list_keys(e, content), e) for e in error.errors(include_url=False)]
         keys, first = max(errors, key=_rate_error)
         expected = list(dict.fromkeys(_TYPES[e["type"]] for k, e in errors if k == keys and e["type"] in _TYPES))
-        key = (places or Places()).locate_key(*keys, missing=first["type"] == "missing") if keys else "(top)"
-        other_count = len({tuple(k) for k, _ in errors if k[: len(keys)] != keys and keys[: len(k)] != k})
+        key = _locate_error(keys, first, places or Places())
+        others = {
+            _locate_error(k, e, places or Places())
+            for k, e in errors
+            if k[: len(keys)] != keys and keys[: len(k)] != k and not (keys and _is_consequence(e, first))
+        }
+        other_count = len(others - {key})
         others = f" (and {other_count} more)" if other_count else ""
         where = name_source(path, keys[0] if keys else "", overrides)
         raise UserError(f"{where}: key {key}: {_describe_remedy(first, keys, expected)}{others}") from None
+
+
+def _locate_error(keys: Sequence[str], error: Any, places: Places) -> str:
+    """Return where the key of an error stands; experiments of one family share theirs."""
+    return places.locate_key(*keys, missing=error["type"] == "missing") if keys else "(top)"
+
+
+def _is_consequence(error: Any, first: Any) -> bool:
+    """Return whether a key is missing because it is misspelt: under its right name, where the reported one stands."""
+    return error["type"] == "missing" and first["type"] == "extra_forbidden" and error["loc"][-1] not in first["loc"]
 
 
 def _rate_error(error: tuple[list[str], Any]) -> tuple[bool, int, bool, bool]:
@@ -156,7 +173,7 @@ def _describe_remedy(error: Any, keys: list[str], expected: list[str]) -> str:
     if error["type"] in ("int_type", "float_type") and _is_number(error["input"]):
         return f"{shorten(error['input'])} is a word; remove the quotes"
     if expected and error["type"] in _TYPES:
-        setting = " {value: …, from: …}" if error.get("ctx", {}).get("class_name", "").startswith("Setting") else ""
+        setting = next((form for name, form in _NOTATIONS.items() if _get_class_name(error).startswith(name)), "")
         alternatives = " or ".join(", ".join(expected).rsplit(", ", 1))
         return f"{shorten(error['input'])} should be {alternatives}{setting}; correct it"
     problem, remedy = f"{error['msg'].lower()}, not {shorten(error['input'])}", "correct the value"
@@ -166,6 +183,11 @@ def _describe_remedy(error: Any, keys: list[str], expected: list[str]) -> str:
         problem = f"{shorten(error['input'])} has too few entries"
         remedy = f"write {error['ctx']['min_length']} or more"
     return f"{problem}; {remedy}"
+
+
+def _get_class_name(error: Any) -> str:
+    """Return the name of the class that was meant; "" if the error names none."""
+    return error.get("ctx", {}).get("class_name", "")
 
 
 def _is_number(value: Any) -> bool:

@@ -383,7 +383,9 @@ class Decision(Judged):
     text: str = Field(description="what we compare, in at most 60 characters")
     evidence: Evidence
     kind: Kind | None
-    budget: Literal["full", "reduced"] = Field(description="reduced where a tier below `paper` trained the models")
+    budget: Literal["full", "reduced", "quick"] = Field(
+        description="reduced or quick where these tiers trained the models"
+    )
     afterwards: str | None = Field(description="what of the criterion was set when its numbers were known")
     was: tuple[Former, ...] = Field((), description="the criteria that it replaced")
     contradicted_by: str | None = Field(description="what the paper itself says against the claim")

@@ -47,7 +47,7 @@ def estimate_seed_variances(
         scale = terms[0][0]
         scaled_terms = tuple((weight / scale, quantity) for weight, quantity in terms)
         prior = _fit_family_prior(table, runs, scaled_terms, contrast.log) if table.lends_sds else None
-        own = estimate_variance([value / scale for value in samples[name].values()])
+        own = estimate_variance([value / scale for value in samples[name].values() if math.isfinite(value)])
         variance = prior.moderate(own) if prior else own
         variances[name] = SeedVariance((runs.family, scaled_terms), scale**2, prior, variance)
     return variances
@@ -58,7 +58,8 @@ def _fit_family_prior(table: Table, runs: Runs, terms: tuple[tuple[float, Quanti
 
     def fit() -> Prior | None:
         samples = (member.combine(terms, log) for member in table.list_members({runs.family} - {None}))
-        variances = (estimate_variance(list(sample.values())) for sample in samples)
+        # A replica whose perplexity is infinite has no variance, and its family keeps that of the others.
+        variances = (estimate_variance(list(filter(math.isfinite, sample.values()))) for sample in samples)
         return fit_prior(tuple(variance for variance in variances if variance))
 
     return table.compute_once((runs.family, terms, log), fit)

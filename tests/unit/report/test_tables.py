@@ -49,6 +49,19 @@ def test_an_infinite_perplexity_is_no_missing_one(tmp_path, nats):
     assert read["Replicas"].split()[0] == str(len(nats))
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_family_keeps_its_sd_beside_an_infinite_perplexity(tmp_path):
+    values = {"s-rnn-100": (5.0, 800.0, 5.1), "s-rnn-150": (4.9, 5.0, 5.2)}
+    metrics = [
+        metric(f"rrntn/{n}", i, "cross_entropy", x, "test", "nats/token")
+        for n, losses in values.items()
+        for i, x in enumerate(losses)
+    ]
+    rows = perplexities(make_context(tmp_path, "rrntn", metrics=metrics), "table-1", {}).rows.set_index("experiment")
+    assert rows.loc["s-rnn-100", "mean"] == math.inf
+    assert rows.loc["s-rnn-150", "low"] < rows.loc["s-rnn-150", "mean"] < rows.loc["s-rnn-150", "high"]
+
+
 def test_perplexities_are_averaged_by_their_logarithms_and_one_seed_has_no_interval(tmp_path):
     """A replica far too bad does not make an interval of what no perplexity can be."""
     values = {"s-rnn-100": (150.0, 300.0, 600.0), "s-rnn-150": (140.0,)}

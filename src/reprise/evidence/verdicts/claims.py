@@ -76,7 +76,7 @@ def judge(key: str, claim: Claim, paper: Paper, table: Table, tier: str) -> Deci
         text=claim.label,
         evidence=evidence,
         kind=claim.kind or ("identity" if claim.checks else None),
-        budget="reduced" if tier != FULL and evidence == TRAINED else "full",
+        budget=tier if tier != FULL and evidence == TRAINED else "full",
         afterwards=claim.afterwards,
         was=tuple(claim.was),
         contradicted_by=claim.contradicted_by,

@@ -94,7 +94,9 @@ def plot_forest(groups: Mapping[str, Sequence[Answer]], is_narrow: bool = False,
     groups = select_plotted(groups)
     layout = _NARROW if is_narrow else _WIDE
     bottom = _TOP + sum(20 + layout.row_height * len(answers) for answers in groups.values()) + 6
-    height = bottom + 16 * math.ceil(len(_LEGEND) / layout.columns) + 8
+    is_reduced = any(not answer.is_full_tier for answers in groups.values() for answer in answers)
+    legend = [entry for entry in _LEGEND if is_reduced or entry[0] != "ours hollow"]
+    height = bottom + 16 * math.ceil(len(legend) / layout.columns) + 8
     lines = [
         f'<svg class="forest {"narrow" if is_narrow else "wide"}" xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="0 0 {layout.width} {height}" role="img" aria-label="Our effect and the paper\'s, claim by claim">'
@@ -110,7 +112,7 @@ def plot_forest(groups: Mapping[str, Sequence[Answer]], is_narrow: bool = False,
         for answer in answers:
             lines.append(_draw_answer(answer, y, layout, is_standalone))
             y += layout.row_height
-    for i, (css_class, label_text) in enumerate(_LEGEND):
+    for i, (css_class, label_text) in enumerate(legend):
         legend_x = layout.indent + (layout.width - 16) / layout.columns * (i % layout.columns)
         lines += _draw_legend_entry(css_class, label_text, legend_x, bottom + 16 + 16 * (i // layout.columns))
     return "\n".join([*lines, "</svg>\n"])

@@ -276,7 +276,7 @@ def _describe_decision(tier: str, context: Context, answer: Answer) -> dict[str,
         "alternatives": [
             (name_setting(name), alternative)
             for name, alternative in decision.alternatives.items()
-            if alternative.answer in JUDGED or alternative.flips
+            if (alternative.answer in JUDGED or alternative.flips) and name not in decision.co_primary
         ],
         "experiments": decision.experiments,
     }

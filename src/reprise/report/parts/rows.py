@@ -53,7 +53,10 @@ MARKS = {
     ),
     "[ ]": "95 % confidence interval of ours, over seeds or folds.",
     "Runs": "how many seeds or folds each model has. 4 → 1: four before the arrow, one after it.",
-    "Gain": "by how much the loss or perplexity falls. In brackets: the first gain minus the second.",
+    "Gain": (
+        "by how much the loss or perplexity falls. In brackets: the first gain minus the second; for perplexities, how "
+        "far the second ratio of lower to higher lies above the first."
+    ),
     "Weakest": (
         "of the judged comparisons the one with the largest p-value. A claim agrees if all comparisons hold. A "
         "criterion may add a rule, which must hold too."
@@ -67,6 +70,7 @@ MARKS = {
     "–": "a formula, a count or an order; it has no effect size.",
     "*": "we set or changed a part of its test when we knew its numbers.",
     "†": "a single run, which has no SD. Interval and test use that of its family, the models of its kind.",
+    "Tier quick": "a test of the pipeline on generated data; no replication.",
     "Reduced budget": (
         "trained at the tier reduced: fewer epochs or folds than at the tier paper, or less or other text."
     ),
@@ -81,8 +85,11 @@ MARKS = {
     ),
 }
 """The meaning of the headers and marks of a row."""
-_SIGNS = {"a → b": "→", "[ ]": "[", "Runs": "", "Gain": "minus gain of", "Answer": "", "Size": ""}
-"""What stands in a row where that is not the mark's own name; "" for headers."""
+_SIGNS = {"a → b": "→", "[ ]": r"\[", "Runs": "", "Gain": "minus gain of", "Answer": "", "Size": ""}
+_SIGNS |= {"–": "^–$", "*": r"^\S+\* "}
+"""Patterns of what stands in a cell where that is not the mark's own name; "" for headers."""
+BUDGETS = {"full": "", "reduced": "reduced budget", "quick": "tier quick"}
+"""What is said beside an answer, by the budget of its decision."""
 MARGIN_KINDS = {"non-inferiority", "equivalence"}
 """Kinds of claims that a margin decides."""
 _WORD = re.compile(r"“[^”]*”|\S+")
@@ -112,7 +119,11 @@ class Cells:
 def select_marks(texts: Iterable[str]) -> dict[str, str]:
     """Select the marks that stand in the texts of a table, with their meanings."""
     text = "\n".join(texts).lower()
-    return {mark: meaning for mark, meaning in MARKS.items() if _SIGNS.get(mark, mark.lower()) in text}
+    return {
+        mark: meaning
+        for mark, meaning in MARKS.items()
+        if re.search(_SIGNS.get(mark, re.escape(mark.lower())), text, re.MULTILINE)
+    }
 
 
 def make_claim_cells(key: str, title: str, decision: Decision | None) -> Cells:
@@ -126,7 +137,7 @@ def make_claim_cells(key: str, title: str, decision: Decision | None) -> Cells:
     if decision is None:
         return Cells(f"{key} {title}", "", "", "", "", NOT_RUN)
     name = f"{key}{'*' if decision.afterwards else ''} {title}"
-    return _make_setting_cells(name, decision, decision.kind, is_reduced=decision.budget == "reduced")
+    return _make_setting_cells(name, decision, decision.kind, BUDGETS[decision.budget])
 
 
 def has_effect_size(decision: Decision) -> bool:
@@ -148,11 +159,11 @@ def make_co_primary_rows(decision: Decision, name_setting: Callable[[str], str])
     ]
 
 
-def _make_setting_cells(name: str, decision: Judged, kind: str | None, is_reduced: bool = False, of: int = 0) -> Cells:
+def _make_setting_cells(name: str, decision: Judged, kind: str | None, budget: str = "", of: int = 0) -> Cells:
     """Make the row of a claim as chosen, or under another setting, which may lack some of `of` comparisons."""
     weakest, answer = decision.weakest, ANSWER_NAMES[decision.answer]
-    if is_reduced and decision.answer in JUDGED:
-        answer = f"{answer} (reduced budget)"
+    if budget and decision.answer in JUDGED:
+        answer = f"{answer} ({budget})"
     if weakest is None or decision.answer not in JUDGED:
         return Cells(name, "", "", "", "", answer)
     cells, comparisons = make_comparison_cells(weakest, kind), list_deciding_comparisons(decision)

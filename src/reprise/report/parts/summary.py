@@ -20,6 +20,7 @@ from reprise.report.parts.answers import (
 )
 from reprise.report.parts.context import Context
 from reprise.report.parts.rounding import format_significant
+from reprise.report.parts.rows import BUDGETS
 from reprise.report.parts.verdicts import is_judged, name_alternative, name_own_sds_test
 from reprise.report.parts.wording import explain_symbols
 
@@ -105,7 +106,7 @@ class Document:
         if not self.main_answer or self.main_answer.answer not in DECIDED_ANSWERS:
             return ""
         decision = self.main_answer.decision
-        reservations = [] if self.main_answer.is_full_tier else ["reduced budget"]
+        reservations = list(filter(None, [BUDGETS[decision.budget] if decision else ""]))
         if decision and decision.own_sds and decision.own_sds != decision.answer:
             reservations.append(f"by {name_own_sds_test(decision)}: {decision.own_sds}")
         return f" ({'; '.join(reservations)})" if reservations else ""

@@ -6,7 +6,6 @@ shown. The CSV holds them in full; Markdown and HTML hold the same rows as peopl
 """
 
 import html
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,11 +16,9 @@ from typing import Any
 import pandas as pd
 
 from reprise.files import escape_formula, write_atomically
-from reprise.report.parts.templates import escape_cell, load_environment
+from reprise.report.parts.templates import escape_cell, escape_markdown, escape_text_cell, load_environment
 from reprise.report.parts.wording import explain_symbols
 
-_MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
-"""Beginnings of tags, code and emphasis in Markdown; not a star between blanks or an underscore in a word."""
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _LONG_TEXT = 32
 """A text column's cell with more characters may be broken into lines."""
@@ -115,15 +112,10 @@ def _format_cell(text: str, is_code: bool = False) -> str:
     """Write a cell of a pipe table; code keeps its spaces, of which browsers would show only one."""
     text = " ".join(text.splitlines())  # a line end would end the row
     if not is_code:
-        return escape_cell(escape_markdown(text))
+        return escape_text_cell(text)
     ticks = "``" if "`" in text else "`"
     blank = " " if "`" in text else ""  # Markdown takes it away again
     return escape_cell(f"{ticks}{blank}{text.replace(' ', NO_BREAK_SPACE)}{blank}{ticks}")
-
-
-def escape_markdown(text: str) -> str:
-    """Escape a text so that Markdown shows it as it stands: no tag in "<unk>", no italics in "4*V*H"."""
-    return _MARKUP.sub(lambda match: "".join(f"\\{mark}" for mark in match[0]), text)
 
 
 def write_table(

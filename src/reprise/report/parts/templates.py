@@ -1,6 +1,7 @@
 """Load the templates of page, README, Markdown and terminal, and render the notes of a claim."""
 
 import math
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from reprise.report.parts.terms import TERMS
 from reprise.report.parts.wording import add_full_stop
 
 FOLDER = Path(__file__).parents[1] / "templates"
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])|`|\*+(?=[^\s*])|(?<!\w)_+(?=[^\s_])")
+"""Beginnings of tags, code and emphasis in Markdown; not a star between blanks or an underscore in a word."""
 
 
 def format_change(value: float, scale: str) -> str:
@@ -33,8 +36,19 @@ def escape_cell(text: str) -> str:
     return text.replace("|", r"\|")
 
 
+def escape_markdown(text: str) -> str:
+    """Escape a text so that Markdown shows it as it stands: no tag in "<unk>", no italics in "4*V*H"."""
+    return _MARKUP.sub(lambda match: "".join(f"\\{mark}" for mark in match[0]), text)
+
+
+def escape_text_cell(text: str) -> str:
+    """Escape a text in a cell of a Markdown table."""
+    return escape_cell(escape_markdown(text))
+
+
 _FILTERS = (
-    escape_cell,
+    escape_markdown,
+    escape_text_cell,
     format_change,
     format_fixed,
     format_integer,

@@ -176,6 +176,7 @@ def compute_mean_curve(points: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.S
     Return mean, lower and upper ends. A row with one number has its ends there.
     """
     mean, n = points.mean(axis=1), points.notna().sum(axis=1)
+    points = points.where(np.isfinite(points))  # the mean of an infinite perplexity has no interval
     quantile = pd.Series(special.stdtrit(np.maximum(n - 1, 1), 0.5 + LEVEL / 2), index=points.index)
     half_width = (points.std(axis=1) / np.sqrt(n.clip(lower=1)) * quantile).fillna(0.0)
     return mean, mean - half_width, mean + half_width

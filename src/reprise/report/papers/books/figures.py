@@ -11,6 +11,7 @@ from reprise.data.text.books import NEIGHBOURS
 from reprise.report.papers.books.tables import get_original_losses, list_table_steps, select_near
 from reprise.report.parts import style
 from reprise.report.parts.context import Context
+from reprise.report.parts.rounding import format_fixed
 from reprise.report.parts.uncertainty import compute_mean_curve
 
 _SMOOTHING_WIDTH = 2 * NEIGHBOURS + 1
@@ -96,8 +97,8 @@ def _plot_gap(axes: Axes, curve: tuple[pd.Series, pd.Series, pd.Series], origina
     mean, low, high = (line[steps] - original[steps] for line in curve)
     axes.fill_between(steps, low, high, **style.BAND)
     axes.plot(mean, **style.OURS)
-    if high.max() > _MAX_GAP:
-        style.add_panel_note(axes, f"interval up to {high.max():.2f}")
+    if max(high.max(), -low.min()) > _MAX_GAP:
+        style.add_panel_note(axes, f"interval from {format_fixed(low.min(), 2)} to {format_fixed(high.max(), 2)}")
 
 
 def _smooth(points: Any) -> Any:

@@ -59,8 +59,11 @@ def loss_against_ratio(context: Context, figure_id: str, options: Mapping[str, A
             continue
         losses = get_losses_on_equal_folds(context, run_points.index, CHARACTER)
         best_name = losses.mean(axis=1).idxmin()
+        estimates = {name: estimate_mean(context, name, CHARACTER, "test") for name in run_points.index}
+        # A model with more folds than the others has another mean over its own.
         half_widths = {
-            name: _get_half_width(estimate_mean(context, name, CHARACTER, "test")) for name in run_points.index
+            name: _get_half_width(estimate) if estimate.n == losses.loc[name].notna().sum() else None
+            for name, estimate in estimates.items()
         }
         _plot_losses(left, run_points, losses, half_widths, line_style)
         half_widths = {

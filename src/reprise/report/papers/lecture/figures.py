@@ -348,7 +348,10 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
     if not all(has_learned(context, name) for name in names):
         not_learned = "did not learn: the same few translations for everything"
         handles.append(style.make_handle({**_NOT_LEARNED, "linestyle": "none"}, not_learned))
-    title = "I to V: the notes' extensions, in their order (section 2.6); each row adds one to the row above"
+    title = (
+        "I to V: the notes' extensions (section 2.6), one more a row up to V; below that I to III and V, then I to V "
+        "with a GRU and with an LSTM"
+    )
     style.add_legend(figure, [*handles, *right.lines], 2, title=title)
     return figure
 
