@@ -31,7 +31,8 @@ def run_command(options: argparse.Namespace) -> int:
     Experiments with the fewest finished replicas come first, then the order of the papers' files. On a CPU a job is a
     replica; on a GPU it is all missing replicas of an experiment. Jobs train one after another. To use several cores or
     GPUs, start the command once for each; a process passes over what another one trains. On a GPU --at-once trains
-    several jobs side by side, since one leaves most of it idle. Modules of one's own train one after another.
+    several jobs side by side, since one leaves most of it idle. It refuses modules of one's own, whose random numbers
+    would mix.
     Unfinished trainings are saved in checkpoints/. The same command resumes them.
 
     The command needs only torch, numpy, pyyaml, rich and safetensors. It reads corpora from a folder. Without pydantic

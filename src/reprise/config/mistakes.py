@@ -81,10 +81,13 @@ def parse_model(
         keys, first = max(errors, key=_rate_error)
         expected = list(dict.fromkeys(_TYPES[e["type"]] for k, e in errors if k == keys and e["type"] in _TYPES))
         key = _locate_error(keys, first, places or Places())
+        # A misspelt key is missing under its right name too.
+        misspelt_in = {tuple(k[:-1]) for k, e in errors if e["type"] == "extra_forbidden"}
         others = {
             _locate_error(k, e, places or Places())
             for k, e in errors
-            if k[: len(keys)] != keys and keys[: len(k)] != k and not (keys and _is_consequence(e, first))
+            if k[: len(keys)] != keys and keys[: len(k)] != k
+            if e["type"] != "missing" or tuple(k[:-1]) not in misspelt_in
         }
         other_count = len(others - {key})
         others = f" (and {other_count} more)" if other_count else ""
@@ -95,11 +98,6 @@ def parse_model(
 def _locate_error(keys: Sequence[str], error: Any, places: Places) -> str:
     """Return where the key of an error stands; experiments of one family share theirs."""
     return places.locate_key(*keys, missing=error["type"] == "missing") if keys else "(top)"
-
-
-def _is_consequence(error: Any, first: Any) -> bool:
-    """Return whether a key is missing because it is misspelt: under its right name, where the reported one stands."""
-    return error["type"] == "missing" and first["type"] == "extra_forbidden" and error["loc"][-1] not in first["loc"]
 
 
 def _rate_error(error: tuple[list[str], Any]) -> tuple[bool, int, bool, bool]:

@@ -27,9 +27,9 @@ _OTHER_BASE = re.compile(r"[-+]?0\d+|[-+]?\d+(:[0-5]?\d)+(\.\d*)?")
 _WORDY_BOOLEANS = {"yes", "no", "on", "off", "y", "n"}
 _CAUSES = {
     "mapping values are not allowed": "a value with a colon needs quotes, or the line begins with too many blanks",
-    "but got ':'": "a value with a colon needs quotes",
+    "but got ':'": "a value with a colon needs quotes, or a bracket that opens before is not closed",
     "'\\t'": "indent with blanks",
-    "expected ',' or": "a bracket that opens in this line or before it is not closed",
+    "expected ',' or": "a comma is missing, or a bracket that opens in this line or before it is not closed",
     "cannot start any token": "a value that begins with this character needs quotes",
 }
 

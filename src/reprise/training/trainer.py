@@ -25,7 +25,7 @@ from reprise.training.protocol import Diverged, Learner, Training
 from reprise.training.provenance import collect_code_facts
 from reprise.training.run_facts import collect_run_facts, reset_peak_memory
 from reprise.training.stop_signals import catch_stop_signals
-from reprise.training.weights import describe_weights, save_weights
+from reprise.training.weights import are_weights_of, describe_weights, save_weights
 
 CHECKPOINTS = Path("checkpoints")
 # A save of a large model may take seconds. Saves are rare enough to cost at most a twentieth of the time.
@@ -169,9 +169,9 @@ class Trainer:
         write_record(job.output, member.record)
 
     def _resume(self) -> None:
-        if self.checkpoint.load(self.progress.print_text, self._restore) is None:
-            for member in self.members:
-                _refuse_to_replace_weights(member.job, member.training)
+        for member in self.members:
+            _refuse_to_replace_weights(member.job, member.training)
+        self.checkpoint.load(self.progress.print_text, self._restore)
         if training := next((member.training for member in self.active if member.training.done), None):
             self.progress.print_text(f"goes on from {training.unit} {training.done:g}")
 
@@ -210,10 +210,14 @@ class Trainer:
 
 
 def _refuse_to_replace_weights(job: Job, training: Training) -> None:
-    """Raise `UserError` where weights would be written over a file beside a record of the user's choice."""
+    """Raise `UserError` where weights would be written over a file beside a record of the user's choice.
+
+    The replica's own weights are replaced: a training that was killed before it wrote its record left them.
+    """
     path = job.resolved.find_weights(job.replica, job.output)
     is_written = isinstance(training, Learner) and job.resolved.keeps_weights(job.replica)
-    if is_written and path.parent == job.output.parent and entry_exists(path):
+    is_foreign = path.parent == job.output.parent and not are_weights_of(path, job.resolved, job.replica)
+    if is_written and is_foreign and entry_exists(path):
         raise UserError(f"{path}: is there already, and weights would replace it; name another file with --output")
 
 

@@ -52,6 +52,10 @@ def describe_weights(resolved: Resolved, replica: int, vocabulary: str | None, a
     }
 
 
+_DAMAGED = (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""What reading another file as weights raises."""
+
+
 def require_weights(path: Path, resolved: Resolved, replica: int) -> None:
     """Raise `UserError` where the replica's weights are not."""
     if not path.is_file():
@@ -88,7 +92,7 @@ def load_weights(
     remedy, content = _suggest_training(resolved, replica), read_whole(path)
     try:
         metadata, position, tensors = _parse_weights(content)
-    except (SafetensorError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+    except _DAMAGED:
         raise UserError(f"{path}: not a whole file of Reprise's weights; {remedy}") from None
     expected = {"format": FORMAT, "experiment": resolved.id, "config_hash": resolved.config_hash}
     for key, value in (expected | {"vocabulary_sha256": vocabulary}).items():
@@ -100,6 +104,16 @@ def load_weights(
     _require_same_parameters(path, tensors, model, resolved.config["model"]["name"], remedy)
     model.load_state_dict(tensors)
     return position, hashlib.sha256(content).hexdigest()
+
+
+def are_weights_of(path: Path, resolved: Resolved, replica: int) -> bool:
+    """Return whether a file holds weights of this replica, in the configuration of today."""
+    try:
+        metadata, _, _ = _parse_weights(read_whole(path))
+    except (*_DAMAGED, OSError):
+        return False
+    stated = metadata["experiment"], metadata["config_hash"], metadata["replica"]
+    return stated == (resolved.id, resolved.config_hash, replica)
 
 
 def _parse_weights(content: bytes) -> tuple[dict[str, Any], dict[str, int], dict[str, Tensor]]:

@@ -1,10 +1,14 @@
 """Every kind of mistake in config/ is one line with file and key, and exit code 2."""
 
+from pathlib import Path
+
 import pytest
 from config_helpers import copy_config, edit, mistake
 from project import TOY
 
 from reprise.cli import main
+from reprise.config.base import Strict
+from reprise.config.mistakes import parse_model
 from reprise.config.project import load_project
 from reprise.errors import EXIT_USAGE, UserError, suggest_name
 
@@ -282,3 +286,22 @@ def test_of_many_names_few_are_listed():
     assert suggest_name("words/rnn3", names) == "did you mean 'words/rnn-3'?"
     assert suggest_name("lstm-7", ["digits/rnn-7", "words/lstm-7"]) == "did you mean 'words/lstm-7'?"
     assert suggest_name("gru", ["rnn", "lstm"]) == "known are lstm, rnn"
+
+
+class Entry(Strict):
+    title: str
+
+
+class Entries(Strict):
+    alpha: Entry
+    beta: Entry
+
+
+@pytest.mark.parametrize(
+    ("second", "ending"),
+    [({"title": "b"}, "did you mean 'title'?"), ({}, "(and 1 more)"), ({"titel": "b"}, "(and 1 more)")],
+)
+def test_other_mistakes_are_counted_and_a_misspelt_key_is_one(second, ending):
+    with pytest.raises(UserError) as caught:
+        parse_model(Entries, {"alpha": {"titel": "a"}, "beta": second}, Path("f.yaml"))
+    assert str(caught.value).endswith(ending)

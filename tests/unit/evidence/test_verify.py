@@ -45,7 +45,7 @@ def test_every_claim_has_a_verdict_or_a_reason(clone, capsys):
     assert verify() == 0
     decisions = claims()
     assert {key: c["answer"] for key, c in decisions.items()} == {"D1": "undecided", "D2": "agrees", "D3": "not tested"}
-    expected = ["superiority", "trained", "reduced", "undecided"]
+    expected = ["superiority", "trained", "quick", "undecided"]
     assert [decisions["D1"][k] for k in ("kind", "evidence", "budget", "answer")] == expected
     assert (decisions["D2"]["evidence"], decisions["D2"]["answer"]) == ("equation", "agrees")
     assert decisions["D1"]["n"] == {"rnn-t5": 2, "lstm-t5": 1}

@@ -59,6 +59,15 @@ def make_cells(printed, titles="AB", means=(1.0, 1.0), label="", metrics=("perpl
 def test_slopes_are_given_per_doubling(kind, estimate, change):
     cells = make_cells((None, None), kind=kind, estimate=estimate, interval=None, error=None)
     assert cells.ours == change
+    nats = {"scale": "difference", "interval": (0.3, 0.5), "error": 0.1, "estimate": 0.4}
+    cells = make_cells((None, None), kind=kind, **nats)
+    assert (
+        cells.ours
+        == {
+            Trend: "−0.277 per doubling [−0.347, −0.208]",
+            Curvature: "+0.192 per squared doubling [+0.144, +0.240]",
+        }[kind]
+    )
 
 
 def test_differences_of_perplexities_are_in_per_cent_of_the_higher():

@@ -112,7 +112,7 @@ def test_weights_are_kept_of_the_replicas_that_the_setting_names(small, keep, re
     assert [full.keeps_weights(replica) for replica in range(2)] == [True, False]
 
 
-def test_weights_beside_a_record_elsewhere_are_replaced_by_a_resumed_training_alone(small, tmp_path):
+def test_weights_beside_a_record_elsewhere_are_replaced_by_those_of_the_same_replica_alone(small, tmp_path):
     (job,) = jobs_of([experiment(small, "recall")], tmp_path)
     job, weights = replace(job, output=tmp_path / "again.json"), tmp_path / "again.safetensors"
     weights.write_text("mine", encoding="utf-8")
@@ -124,8 +124,13 @@ def test_weights_beside_a_record_elsewhere_are_replaced_by_a_resumed_training_al
     weights.unlink()
     with pytest.raises(Interrupted):
         run_jobs([replace(job, watch=lambda: "a test")])
-    weights.write_text("of a training that was killed before it wrote its record", encoding="utf-8")
+    weights.write_text("mine", encoding="utf-8")
+    with pytest.raises(UserError, match=r"again\.safetensors: is there already"):
+        run_jobs([job])
+    weights.unlink()
     (record,) = run_jobs([job])
+    job.output.unlink()  # as if the training had been killed before it wrote its record
+    run_jobs([job])
     assert record["run"]["weights_sha256"] == digest(weights)
 
 

@@ -23,7 +23,7 @@ _NARROW_LABEL = 54
 _LEGEND = (
     ("paper", "paper's effect; band: rounding"),
     ("ours", "ours, tier paper"),
-    ("ours hollow", "ours, tier reduced"),
+    ("ours hollow", "ours, a tier below"),
     ("bar", "95 % interval"),
     ("end", "beyond the axis"),
     ("agrees", "agrees"),
@@ -94,8 +94,12 @@ def plot_forest(groups: Mapping[str, Sequence[Answer]], is_narrow: bool = False,
     groups = select_plotted(groups)
     layout = _NARROW if is_narrow else _WIDE
     bottom = _TOP + sum(20 + layout.row_height * len(answers) for answers in groups.values()) + 6
-    is_reduced = any(not answer.is_full_tier for answers in groups.values() for answer in answers)
-    legend = [entry for entry in _LEGEND if is_reduced or entry[0] != "ours hollow"]
+    lower_tiers = sorted({a.tier for answers in groups.values() for a in answers if not a.is_full_tier})
+    legend = [
+        (css_class, f"ours, tier {' and '.join(lower_tiers)}" if css_class == "ours hollow" else text)
+        for css_class, text in _LEGEND
+        if lower_tiers or css_class != "ours hollow"
+    ]
     height = bottom + 16 * math.ceil(len(legend) / layout.columns) + 8
     lines = [
         f'<svg class="forest {"narrow" if is_narrow else "wide"}" xmlns="http://www.w3.org/2000/svg" '

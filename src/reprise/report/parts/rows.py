@@ -88,6 +88,8 @@ MARKS = {
 _SIGNS = {"a → b": "→", "[ ]": r"\[", "Runs": "", "Gain": "minus gain of", "Answer": "", "Size": ""}
 _SIGNS |= {"–": "^–$", "*": r"^\S+\* "}
 """Patterns of what stands in a cell where that is not the mark's own name; "" for headers."""
+_SCALES = {Trend: (math.log(2), " per doubling"), Curvature: (math.log(2) ** 2, " per squared doubling")}
+"""Of a slope or curvature over log x: the factor for a doubling of x, and its name."""
 BUDGETS = {"full": "", "reduced": "reduced budget", "quick": "tier quick"}
 """What is said beside an answer, by the budget of its decision."""
 MARGIN_KINDS = {"non-inferiority", "equivalence"}
@@ -478,18 +480,16 @@ def _format_change(
     """
     is_upward = isinstance(comparison, Curvature | Gap) or _is_higher_better(comparison.terms[0])
     sign = 1 if is_upward and not isinstance(comparison, Trend) else -1  # a trend's estimate is its fall
-    values = [sign * number for number in (value, *(interval or ()))]
+    factor, per = _SCALES.get(type(comparison), (1.0, ""))
+    values = [sign * factor * number for number in (value, *(interval or ()))]
     if comparison.scale == "log":
-        unit = " %"
-        if isinstance(comparison, Trend):
-            # Over log x a slope is the change where x grows e times.
-            values, unit = [math.log(2) * number for number in values], " % per doubling"
-        elif isinstance(comparison, Curvature):
-            values, unit = [math.log(2) ** 2 * number for number in values], " % per squared doubling"
+        unit = f" %{per}"
         values = [100 * math.expm1(number) for number in values]
         decimals = _choose_percent_decimals(values[1:] or values)
     else:
-        decimals, unit = _choose_decimals(comparison), ""
+        decimals, unit = _choose_decimals(comparison), per
+        if per and comparison.error:
+            decimals = count_decimals(factor * comparison.error)
         if None not in (decimals, most_decimals):
             decimals = min(decimals, most_decimals)
     estimate, *ends = (format_signed(number, decimals) for number in values)

@@ -349,7 +349,7 @@ def translation_ladder(context: Context, figure_id: str, options: Mapping[str, A
         not_learned = "did not learn: the same few translations for everything"
         handles.append(style.make_handle({**_NOT_LEARNED, "linestyle": "none"}, not_learned))
     title = (
-        "I to V: the notes' extensions (section 2.6), one more a row up to V; below that I to III and V, then I to V "
+        "I to V: the notes' extensions (section 2.6). Each row adds one, up to V. Then I to III with V, then I to V "
         "with a GRU and with an LSTM"
     )
     style.add_legend(figure, [*handles, *right.lines], 2, title=title)
