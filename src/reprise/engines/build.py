@@ -77,6 +77,12 @@ def get_address(value: Tensor | np.ndarray | int | None) -> int | None:
     return value
 
 
+def require_symbols(symbols: Tensor, count: int, noun: str) -> None:
+    """Raise ValueError unless all are int64 in 0 .. count - 1: C++ would take others for places in memory."""
+    if symbols.dtype != torch.int64 or not 0 <= symbols.min() <= symbols.max() < count:
+        raise ValueError(f"{noun} must be int64 in 0 .. {count - 1}")
+
+
 def allocate_in_huge_pages(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     """Make float32 zeros of these shapes side by side, in huge pages where the system has them.
 

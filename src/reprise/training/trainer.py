@@ -216,8 +216,8 @@ def _refuse_to_replace_weights(job: Job, training: Training) -> None:
     """
     path = job.resolved.find_weights(job.replica, job.output)
     is_written = isinstance(training, Learner) and job.resolved.keeps_weights(job.replica)
-    is_foreign = path.parent == job.output.parent and not are_weights_of(path, job.resolved, job.replica)
-    if is_written and is_foreign and entry_exists(path):
+    is_taken = path.parent == job.output.parent and entry_exists(path)
+    if is_written and is_taken and not are_weights_of(path, job.resolved, job.replica):
         raise UserError(f"{path}: is there already, and weights would replace it; name another file with --output")
 
 

@@ -107,7 +107,7 @@ class GroupedEngine:
 
     def _run_forward(self, x: Tensor, masks: Masks | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return words, their matrices (T B,), embeddings (T B, E) and states (T B, H) of a window x (T, B)."""
-        self._require_words(x)
+        build.require_symbols(x, self.model.vocabulary, "words")
         words, k = x.flatten(), self.model.choose_matrices(x).contiguous()
         self.matrices.plan(k)
         k = k.flatten()
@@ -130,13 +130,8 @@ class GroupedEngine:
 
         Returns the summed loss of the targets y (n,), nats.
         """
-        self._require_words(y)
+        build.require_symbols(y, self.model.vocabulary, "words")
         return self.library.softmax_minus_target(L, *L.shape, y.contiguous(), sums)
-
-    def _require_words(self, words: Tensor) -> None:
-        """Refuse numbers that are no words of the model, which C++ would take for places in memory."""
-        if words.dtype != torch.int64 or not 0 <= words.min() <= words.max() < self.model.vocabulary:
-            raise ValueError(f"words must be int64 in 0 .. {self.model.vocabulary - 1}")
 
     def export(self) -> dict[str, Tensor]:
         return {name: value.clone() for name, value in self._view_parameters().items()}

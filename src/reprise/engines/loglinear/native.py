@@ -94,7 +94,7 @@ class FusedEngine:
     @torch.no_grad()
     def train(self, x: Tensor, y: Tensor, settings: RMSPropSettings) -> float:
         """Make one step; see `ReferenceEngine.train`."""
-        self._require_types(y)
+        build.require_symbols(y, self.V, "types")
         h = self._run_forward(x)
         losses = self.output.compute_losses(_select_states(h, y), y.reshape(-1).contiguous(), 1 / y.numel())
         if floor := settings.floor:
@@ -106,7 +106,7 @@ class FusedEngine:
 
     @torch.no_grad()
     def evaluate(self, x: Tensor, y: Tensor) -> float:
-        self._require_types(y)
+        build.require_symbols(y, self.V, "types")
         return (
             self.output.compute_losses(_select_states(self._run_forward(x), y), y.reshape(-1).contiguous()).sum().item()
         )
@@ -119,14 +119,9 @@ class FusedEngine:
         self.state = carried
         return log_p
 
-    def _require_types(self, types: Tensor) -> None:
-        """Refuse numbers that are no types of the model, which C++ would take for places in memory."""
-        if types.dtype != torch.int64 or not 0 <= types.min() <= types.max() < self.V:
-            raise ValueError(f"types must be int64 in 0 .. {self.V - 1}")
-
     def _run_forward(self, x: Tensor) -> Tensor:
         """Compute the last layer's states (T, B, H) of words x (T, B); replace the carried state, if there is one."""
-        self._require_types(x)
+        build.require_symbols(x, self.V, "types")
         if self.state is not None and len(self.state[0][0]) != x.shape[1]:
             raise ValueError(f"the carried state is of {len(self.state[0][0])} texts, not {x.shape[1]}")
         self.ids, self.number = self.input.row_of_type[x].unique(return_inverse=True)

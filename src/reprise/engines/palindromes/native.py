@@ -37,8 +37,7 @@ class FusedEngine:
     @torch.no_grad()
     def compute_gradients(self, x: Tensor, y: Tensor) -> tuple[float, int]:
         """See `ReferenceEngine`; ValueError for symbols that the model does not have."""
-        if x.dtype != torch.int64 or not 0 <= x.min() <= x.max() < self.symbols:
-            raise ValueError(f"symbols must be int64 in 0 .. {self.symbols - 1}")
+        build.require_symbols(x, self.symbols, "symbols")
         T, B = x.shape
         x, names = x.contiguous(), ("W_x", "W_h", "b")
         weights = Parameters(**{n: p.detach().contiguous() for n, p in zip(names, self.recurrent, strict=True)})

@@ -23,7 +23,7 @@ _NARROW_LABEL = 54
 _LEGEND = (
     ("paper", "paper's effect; band: rounding"),
     ("ours", "ours, tier paper"),
-    ("ours hollow", "ours, a tier below"),
+    ("ours hollow", "ours, tier {}"),
     ("bar", "95 % interval"),
     ("end", "beyond the axis"),
     ("agrees", "agrees"),
@@ -96,7 +96,7 @@ def plot_forest(groups: Mapping[str, Sequence[Answer]], is_narrow: bool = False,
     bottom = _TOP + sum(20 + layout.row_height * len(answers) for answers in groups.values()) + 6
     lower_tiers = sorted({a.tier for answers in groups.values() for a in answers if not a.is_full_tier})
     legend = [
-        (css_class, f"ours, tier {' and '.join(lower_tiers)}" if css_class == "ours hollow" else text)
+        (css_class, text.format(" and ".join(lower_tiers)))
         for css_class, text in _LEGEND
         if lower_tiers or css_class != "ours hollow"
     ]
