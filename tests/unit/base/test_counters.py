@@ -50,8 +50,11 @@ def test_dropout_mask_keeps_the_stated_share_and_scales_it(p):
 
 
 def test_dropout_mask_does_not_depend_on_the_cut_of_the_epoch():
-    mask = counters.draw_dropout_mask(9, 0, 30, 7, 0.5)
-    np.testing.assert_array_equal(counters.draw_dropout_mask(9, 10, 5, 7, 0.5), mask[10:15])
+    tokens, hidden = 7000, 7  # more numbers than are drawn at once
+    mask = counters.draw_dropout_mask(9, 0, tokens, hidden, 0.5)
+    np.testing.assert_array_equal(counters.draw_dropout_mask(9, 10, 5, hidden, 0.5), mask[10:15])
+    numbers = counters.draw_uniform32(9, 0, tokens * hidden).reshape(tokens, hidden)
+    np.testing.assert_array_equal(mask, np.where(numbers >= counters.compute_dropout_threshold(0.5), 2, 0))
 
 
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.5])
