@@ -51,6 +51,14 @@ INLINE void store_partial(float* p, vec a, int n) {
   else std::memcpy(p, &a, n * sizeof(float));
 }
 
+// The first n lanes of a; 0 in the others.
+INLINE vec first_lanes(vec a, int n) {
+  bits lane;
+#pragma GCC unroll 16
+  for (int i = 0; i < LANES; i++) lane[i] = i;
+  return lane < (uint32_t)(n < LANES ? n : LANES) ? a : vec{};
+}
+
 constexpr int rounded_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 // Keeps a factor of several products in a register. GCC 12 would load it anew for each, and the loads, not the
@@ -64,6 +72,12 @@ INLINE vec keep_in_register(vec a) {
   __asm__("" : "+w"(a));
 #endif
   return a;
+}
+
+// Keeps an address in one register. A vector instruction that adds two on the fly counts double on Intel's processors.
+INLINE const float* keep_in_register(const float* p) {
+  __asm__("" : "+r"(p));
+  return p;
 }
 
 // x = (n + f) ln 2 with whole n and |f| <= 1/2. Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low

@@ -133,7 +133,8 @@ FAMILIES = {
     "loglinear": Family(loglinear.choose_engine, loglinear_step),
 }
 
-# Sizes are on both sides of whole vectors (4, 8, 16), of tiles and panels of two to four, of blocks of 5 to 12 rows.
+# Sizes are on both sides of whole vectors (4, 8, 16), of tiles, panels and strips of two to eight, of blocks of 5 to 12
+# rows and of blocks that fill the L1 cache.
 MODELS: dict[str, dict[str, Callable[[], nn.Module]]] = {
     "palindromes": {
         f"{kind.__name__} {sizes}": lambda kind=kind, sizes=sizes: kind(*sizes)
@@ -178,6 +179,7 @@ MODELS: dict[str, dict[str, Callable[[], nn.Module]]] = {
         "a matrix a word": lambda: GRU(40, 12, 15, 40),
         "two words, one unit": lambda: LSTM(2, 1, 1, 2),
         "many words": lambda: GRU(9_001, 40, 24, 30),
+        "wide": lambda: LSTM(300, 530, 260, 3),
     },
     "loglinear": {kind: lambda kind=kind: loglinear_model(kind) for kind in KINDS},
 }
@@ -221,7 +223,7 @@ def batches(family: str, model: nn.Module) -> list[Any]:
     if family == "gated":
         V, sizes = model.vocabulary, (model.embedding, model.hidden)
         masks = lambda *shape: tuple((torch.rand(*shape, n, generator=random) > 0.4) / 0.6 for n in sizes)  # noqa: E731
-        shapes = ((7, 3), (1, 1), (12, 20), (1, 20), (9, 1))
+        shapes = ((7, 3), (1, 1), (12, 20), (1, 20), (9, 1), (27, 20))
         dropped = [(draw(V, *shape), draw(V, *shape), masks(*shape), "sum-steps", 1e-2) for shape in shapes]
         return [*dropped, *((x, y, None, "mean-steps", 1e9) for x, y, *_ in dropped)]
     shapes = ((8, 5), (1, 9), (3, 1), (8, 32))  # T, B: a last batch, one word, one stream, the paper's window

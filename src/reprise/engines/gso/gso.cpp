@@ -10,8 +10,6 @@
 #include "packed_products.h"
 #include "activations.h"
 
-constexpr int GRADIENT_ROWS = 128;  // of a product's two factors at a time: their panels stay in the L1 cache
-
 struct Sizes {
   int32_t V, H, M;                  // M = 0: no A, B, C
   int32_t linear, scaled, shared;   // whether the model has W; S; one row of D for all symbols

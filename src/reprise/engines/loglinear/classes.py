@@ -9,6 +9,7 @@ hundreds of bundles of tags instead of forty thousand types.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from reprise.engines.gemm import Linear
 from reprise.models.lexicon import BooleanCSR, Features
+
+Linear = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""x (n, k), w (m, k), bias (m,) or None -> x @ w.T + bias, (n, m)."""
 
 
 @dataclass(frozen=True)

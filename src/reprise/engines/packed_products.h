@@ -11,6 +11,7 @@
 #include "products.h"
 
 constexpr int COLUMNS = MANY ? 3 : 2, ROWS = MANY ? 8 : 5;
+constexpr int GRADIENT_ROWS = 128;  // of the two factors of a weight gradient: their panels stay in the L1 cache
 
 constexpr int vectors(int n) { return (n + LANES - 1) / LANES; }
 
