@@ -62,7 +62,7 @@ class Task:
 
     @property
     def flops_a_token(self) -> float:
-        """Return the operations of our engine's dense products a token, forward, backward and update."""
+        """Return the operations of our engine's products a token, forward, backward and update."""
         return self.workload.flops_a_token
 
     @property

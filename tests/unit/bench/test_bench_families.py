@@ -198,7 +198,11 @@ def test_a_timed_engine_that_is_off_in_its_log_perplexity_is_refused(folder, mon
 def test_flops_are_those_of_the_dense_products():
     assert rntn.WORKLOADS[0].flops_a_token == 6 * (100 * 10_000 + 100 * 100)
     assert TINY["rntn"]["m-rnn"].flops_a_token == 6 * (8 * 50 + 2 * 8 * 6)
-    assert gated.WORKLOADS[-1].flops_a_token == 6 * (4 * 650 * 1300 + 650 * 10_000)
+
+
+def test_flops_of_gated_networks_leave_out_what_dropout_zeroes(tmp_path):
+    task, _ = made("gated", TINY["gated"]["lstm"], tmp_path)
+    assert task.flops_a_token == 6 * ((4 * 6 * 7 + 300) / 2 + 4 * 36)
 
 
 def test_flops_of_document_000_leave_out_the_first_step_of_a_line(tmp_path):
