@@ -70,7 +70,7 @@ class Task(tasks.Windows):
 
         A window reads W_o and the weights of the input forward and back, a step those of the states. Then a gradient is
         written, read for its norm and read for the update, which reads and writes the weights. A word's matrix counts
-        once a step and way, and once a window for its update.
+        once a step and way, and once a window for its update. Packing the weights of the states is left out.
         """
         w, words, update = self.workload, self.x[0].size, 5
         step_weights = w.state_weights - (w.matrices > 1) * w.hidden**2

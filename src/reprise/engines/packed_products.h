@@ -58,7 +58,7 @@ template <class F> inline void pack_panels(int depth, int columns, float* panels
   });
 }
 
-// A weight matrix w (n, k) as the readable model has it, and what the products need of it; all padding is 0.
+// A weight matrix w (n, k) as the readable model has it, and what the products need of it; the gradient's padding is 0.
 struct Weights {
   int n = 0, k = 0;
   Floats by_row;      // w' (k, n) in panels: x w' is the forward product

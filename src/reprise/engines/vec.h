@@ -74,7 +74,7 @@ INLINE vec keep_in_register(vec a) {
   return a;
 }
 
-// Keeps an address in one register. A vector instruction that adds two on the fly counts double on Intel's processors.
+// Keeps an address in one register. A vector instruction that adds two registers to one counts double on Intel's.
 INLINE const float* keep_in_register(const float* p) {
   __asm__("" : "+r"(p));
   return p;

@@ -38,6 +38,32 @@ def test_the_step_is_that_of_the_stated_loss(engine, dtype, reduction, share, cl
 
 
 @needs_compiler
+def test_weights_are_loaded_after_a_training_that_diverged():
+    model = GRU(12, 3, 4)
+    initialise(model, 0.4, torch.Generator().manual_seed(0))
+    engine, x = GroupedEngine(model), torch.ones(2, 3, dtype=torch.int64)
+    engine.reset(3)
+    expected = engine.evaluate(x, x)
+    engine.train(x, x, None, learning_rate=float("nan"), reduction="sum-steps", clip_norm=1.0)
+    engine.load(model.state_dict())
+    engine.reset(3)
+    assert engine.evaluate(x, x) == expected
+
+
+@needs_compiler
+def test_masks_and_targets_that_do_not_fit_are_refused():
+    engine, x = GroupedEngine(GRU(12, 3, 4)), torch.ones(2, 3, dtype=torch.int64)
+    engine.reset(3)
+    options = {"learning_rate": 1.0, "reduction": "sum-steps", "clip_norm": 1.0}
+    masks = (torch.ones(2, 3, 3), torch.ones(2, 3, 4))
+    for wrong in (masks[::-1], tuple(mask.double() for mask in masks), tuple(mask[:1] for mask in masks)):
+        with pytest.raises(ValueError, match="float32 and of one size"):
+            engine.train(x, x, wrong, **options)
+    with pytest.raises(ValueError, match="6 words were read, and 3"):
+        engine.train(x, x[:1], masks, **options)
+
+
+@needs_compiler
 @pytest.mark.parametrize("last", [3000, -3000])
 def test_logits_of_any_size_give_finite_losses_and_derivatives(last):
     """The greatest logit so far grows by hundreds from one strip of the vocabulary to the next, or falls."""

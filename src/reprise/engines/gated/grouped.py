@@ -1,8 +1,8 @@
 """GRU, LSTM and their restricted tensor networks without autograd: a window of words is a few calls of C++.
 
-Against autograd on the readable model: products skip what dropout zeroed (`layers.py`). Logits become their own
-derivatives, in the cache. The recurrence is one call a direction. No matrix is copied for a word. Gradients of matrices
-and embeddings exist for the words of the window alone. Symbols as in `models/gated.py`.
+Against autograd on the readable model: products skip what dropout zeroed (`layers.py`). A strip of probabilities stays
+in the cache. The recurrence is one call a direction. No matrix is copied for a word. Gradients of matrices and
+embeddings exist for the words of the window alone. Symbols as in `models/gated.py`.
 """
 
 from __future__ import annotations
@@ -86,14 +86,11 @@ class GroupedEngine:
 
     def export(self) -> dict[str, Tensor]:
         inputs = zip(self.input_names, self.input.W.export().split(self.model.hidden), strict=True)
-        values = self._view_parameters() | {"W_o": self.output.W.export()} | dict(inputs)
+        values = {"E": self.E, "W_o": self.output.W.export(), "b_o": self.output.b_o}
+        values |= self.recurrent.view_parameters() | dict(inputs)
         return {name: values[name].clone() for name, _ in self.model.named_parameters()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        copy_state(self._view_parameters(), state)
+        copy_state({"E": self.E} | self.recurrent.view_parameters(), state)
         self.input.W.load(torch.cat([state[name] for name in self.input_names]))
-        self.output.W.load(state["W_o"])
-
-    def _view_parameters(self) -> dict[str, Tensor]:
-        """Return views of the parameters by their names, but of those that lie in strips."""
-        return {"E": self.E, "b_o": self.output.b_o} | self.recurrent.view_parameters()
+        self.output.load(state["W_o"], state["b_o"])

@@ -1,6 +1,7 @@
 // The products of a recurrent layer with its inputs: x W for all steps of a window at once, x being sparse by dropout.
 #pragma once
 #include "denormals.h"
+#include "floats.h"
 #include "sparse_products.h"
 
 // out (n, strips * STRIP) = x (n, E) times W (strips, E, STRIP).

@@ -11,7 +11,7 @@ from torch import Tensor
 from reprise.engines import build
 
 Lists = build.make_structure("i rows columns blocks", "p entries starts")
-Softmax = build.make_structure("i n H V strips", "p W b targets ds dW db")
+Softmax = build.make_structure("i n H strips", "p W b targets ds dW db")
 FUNCTIONS = {
     "list_entries": "-pppp",
     "multiply_inputs": "-ppip",
@@ -28,7 +28,14 @@ class SparseMatrix:
     """A matrix (n, k) of which dropout zeroed entries: the others, listed by rows and by columns."""
 
     def __init__(self, library: SimpleNamespace, values: Tensor, mask: Tensor | None, by_columns: bool = True) -> None:
-        """List `values` times `mask`, both (n, k), where the mask is not 0; all values if it is None."""
+        """List `values` times `mask`, both (n, k), where the mask is not 0; all values if it is None.
+
+        ValueError unless both are float32 and of one size.
+        """
+        if any(
+            some.dtype != torch.float32 or some.numel() != values.numel() for some in (values, mask) if some is not None
+        ):
+            raise ValueError(f"inputs and dropout masks must be float32 and of one size, {values.numel()} numbers")
         self.library, (self.n, self.k) = library, values.shape
         self.by_rows = self._make_lists(self.n, self.k)
         self.by_columns = self._make_lists(self.k, self.n) if by_columns else None
@@ -44,7 +51,7 @@ class SparseMatrix:
 class Strips:
     """A weight matrix (m, k), as the readable model has it, in strips of rows: (strips, k, rows of a strip).
 
-    The last strip is filled up with zeros.
+    What fills up the last strip counts for nothing.
     """
 
     def __init__(self, library: SimpleNamespace, m: int, k: int) -> None:
@@ -58,8 +65,8 @@ class Strips:
         self.values.copy_(rows.view(-1, self.width, rows.shape[1]).mT)
 
     def export(self) -> Tensor:
-        """Return a copy of the weights (m, k)."""
-        return self.values.mT.flatten(0, 1)[: self.m].clone()
+        """Return the weights (m, k)."""
+        return self.values.mT.flatten(0, 1)[: self.m]
 
 
 class InputLayer:
@@ -94,6 +101,12 @@ class OutputLayer:
         self.biases = torch.full((len(self.W.values), self.W.width), -torch.inf)
         self.b_o = self.biases.flatten()[:vocabulary]
 
+    def load(self, W_o: Tensor, b_o: Tensor) -> None:
+        """Take the weights (V, H) and biases (V,)."""
+        self.W.load(W_o)
+        self.biases.fill_(-torch.inf)
+        self.b_o.copy_(b_o)
+
     def evaluate(self, h: Tensor, y: Tensor) -> float:
         """Return the summed loss of the targets y (n,), nats, with inputs h (n, H)."""
         return self._run(SparseMatrix(self.library, h, None, by_columns=False), y, 0.0)
@@ -108,6 +121,8 @@ class OutputLayer:
 
     def _run(self, s: SparseMatrix, y: Tensor, share: float, **derivatives: Tensor) -> float:
         build.require_symbols(y, self.vocabulary, "words")
-        sizes = {"n": s.n, "H": self.hidden, "V": self.vocabulary, "strips": len(self.W.values)}
+        if len(y) != s.n:
+            raise ValueError(f"{s.n} words were read, and {len(y)} are to be predicted")
+        sizes = {"n": s.n, "H": self.hidden, "strips": len(self.W.values)}
         softmax = Softmax(**sizes, W=self.W.values, b=self.biases, targets=y.contiguous(), **derivatives)
         return self.library.differentiate_softmax(softmax, s.by_rows, s.by_columns, share)

@@ -2,7 +2,6 @@
 //
 // Products with the inputs are made for all steps at once (input_layer.h). Here is what depends on the step before.
 #pragma once
-#include <utility>
 #include "activations.h"
 #include "packed_products.h"
 #include "word_matrices.h"
@@ -98,7 +97,7 @@ class Products {
     for (long first = 0, all = w->row(w->T, 0); first < all; first += GRADIENT_ROWS) {
       const int rows = std::min<long>(GRADIENT_ROWS, all - first);
       pack_panels(rows, w->H, panels.data, [&](int i, int j) {
-        return w->H > j ? load_partial(h + (first + i) * w->H + j, w->H - j) : zeros();
+        return load_partial(h + (first + i) * w->H + j, w->H - j);
       });
       add_transposed(d + first * w->a_row, w->a_row, weights.n, rows, panels.data, w->H, weights.gradient.data);
     }

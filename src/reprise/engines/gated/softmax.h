@@ -5,12 +5,13 @@
 #pragma once
 #include <cmath>
 #include "denormals.h"
+#include "floats.h"
 #include "sparse_products.h"
 
-// n inputs of H units, V words in strips. W and dW are (strips, H, STRIP), b and db (strips, STRIP). Places beyond the
+// n inputs of H units, words in strips. W and dW are (strips, H, STRIP), b and db (strips, STRIP). Places beyond the
 // last word have a bias of minus infinity.
 struct Softmax {
-  int32_t n, H, V, strips;
+  int32_t n, H, strips;
   const float *W, *b;
   const int64_t* targets;
   float *ds, *dW, *db;  // ds (n, H): 0 where dropout zeroed s
@@ -51,10 +52,11 @@ inline double differentiate_softmax(const Softmax& m, const SparseMatrix& s, con
   const DenormalsAreZero scope;
   static thread_local Floats exponentials, greatest_so_far, probabilities, kept_sums;
   const long strip = (long)m.n * STRIP, weights = (long)m.H * STRIP;
-  exponentials.reserve(m.strips * strip), greatest_so_far.reserve((long)m.strips * m.n);
+  const long kept = s_transposed ? m.strips : 1;  // without derivatives nothing is read again
+  exponentials.reserve(kept * strip), greatest_so_far.reserve((long)m.strips * m.n);
   std::vector<SoftmaxRow> rows(m.n, SoftmaxRow{zeros(), -INFINITY, 0});
   for (int t = 0; t < m.strips; t++) {
-    float* L = exponentials.data + t * strip;
+    float* L = exponentials.data + t % kept * strip;
     multiply_sparse(s, m.W + t * weights, L, STRIP);
     for (int r = 0; r < m.n; r++)
       greatest_so_far.data[(long)t * m.n + r] =

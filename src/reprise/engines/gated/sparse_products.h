@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <vector>
 #include "caches.h"
-#include "floats.h"
 #include "vec.h"
 
 constexpr int STRIP_VECTORS = REGISTERS == 32 ? 8 : 6, STRIP = STRIP_VECTORS * LANES;
@@ -90,8 +89,8 @@ inline void multiply_sparse(const SparseMatrix& a, const float* strip, float* ou
     });
 }
 
-// A row g of STRIP numbers times the rows of a strip that N entries name, one product a lane, but for pair_sums()
-// log2(LANES / N) times more.
+// Multiplies a row g with the N rows of a strip that entries name. Each product is the sum of LANES / N neighbouring
+// lanes.
 template <int N> INLINE vec multiply_rows(const vec (&g)[STRIP_VECTORS], const Entry* entry, const float* strip) {
   if constexpr (N > 1) {
     return pair_sums(multiply_rows<N / 2>(g, entry, strip), multiply_rows<N / 2>(g, entry + N / 2, strip));
