@@ -74,7 +74,8 @@ INLINE vec keep_in_register(vec a) {
   return a;
 }
 
-// Keeps an address in one register. A vector instruction that adds two registers to one counts double on Intel's.
+// Keeps an address in one register. A vector instruction whose address is a sum of two counts double on Intel's
+// processors.
 INLINE const float* keep_in_register(const float* p) {
   __asm__("" : "+r"(p));
   return p;
